@@ -154,6 +154,7 @@ def consumers() -> str:
                 *(one.readonly, one.strides, one.reason),
             )
             for one in CONSUMERS
+            if one.entry
         ),
     )
 

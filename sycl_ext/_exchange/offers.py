@@ -4,8 +4,7 @@
 `exchange` makes the offers in turn; `explain` shows the first that is not ruled out.
 """
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
@@ -13,12 +12,13 @@ from typing import Any, NamedTuple, TypeAlias
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import is_host, is_torch_device, names_device, place, those_here
-from sycl_ext._negotiation.consumers import Consumer, consumer_for, find_consumer
+from sycl_ext._negotiation.consumers import NARROW, Consumer, Target, consumer_for, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.kinds import check_flag
 from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest, kind_of_copy
 from sycl_ext._protocols import sources
+from sycl_ext._tensor.tensor import Tensor
 
 
 class Offer(NamedTuple):
@@ -27,6 +27,9 @@ class Offer(NamedTuple):
     plan: Plan
     device: Any = None  # as in `as_tensor`, or HOST; None: the device for an unaware consumer
     compact: bool = False  # the consumer needs a compact, writable copy
+    copies: int = 0  # made before the consumer is called, which may make the last one itself
+    native: DLDevice | None = None  # the name of CUDA or ROCm under which it is passed
+    as_array: bool = False  # as a NumPy array, for a function that refused without being run
 
 
 class Decision(NamedTuple):
@@ -34,8 +37,7 @@ class Decision(NamedTuple):
 
     source: _core.TensorBase
     who: Consumer
-    call: Callable[[Any], Any] | None  # None: a device is the consumer
-    described: Callable[[Any], Any] | None  # of a library, for plain USM; see `Consumer`
+    target: Target | None  # None: a device is the consumer
     offers: Iterator[Offer]  # each is planned when the one before it was refused
 
 
@@ -48,31 +50,51 @@ def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Dec
     copy = check_flag("copy", copy, or_none=True)
     if host_copy is not True:
         check_flag("host_copy", host_copy)
-    if consumer is None or _is_device(consumer):
-        if device is not None:
+    is_module = isinstance(consumer, ModuleType)  # the usual case: no call
+    if consumer is None or (not is_module and _is_device(consumer)):
+        if consumer is not None and device is not None:
             raise TypeError(
                 "the consumer is a device, so device= has no meaning; pass a list as the consumer"
             )
-        devices: Sequence[tuple[Any, DLDevice | None]] = [(None, None)]  # where it is
-        if consumer is not None:
-            devices = _read_devices(consumer)
+        where = device if consumer is None else consumer
+        devices = [(None, None)] if where is None else _read_devices(where)  # None: where it is
         source = _core.find_memory(x, copy)
-        offers = _offers_to_device(source, devices, isinstance(consumer, list), copy, host_copy)
-        return Decision(source, _OURS, None, None, offers)
+        offers = _offers_to_device(source, devices, isinstance(where, list), copy, host_copy)
+        return Decision(source, _OURS, None, offers)
     wanted = None if device is None else _read_devices(device)
-    who, call = find_consumer(consumer)
+    target = find_consumer(consumer)
     source = _core.find_memory(x, copy)
+    who = target.row
+    if who.narrow_entry and source.dtype_name in NARROW:
+        target = target.for_narrow()
+    if who.described and target.then and target.is_library and is_plain(source, target.then):
+        who = replace(who, any_context=True)  # a description names the context
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         offers = iter([Offer(Plan(Route.REFUSE, refusal, BufferError))])
     else:
         offers = _offers_to_library(source, who, wanted, copy, host_copy)
-    is_library = isinstance(consumer, str) or consumer is sys.modules.get(who.package)
-    described = who.described() if who.described and is_library else None
-    return Decision(source, who, call, described, offers)
+    return Decision(source, who, target, offers)
 
 
 _OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
+
+
+def is_plain(handed: Any, then: Any) -> bool:
+    """Whether it is what `Consumer.described` is about.
+
+    A function of the library (`then`) gets the memory where it is, as in a call without us;
+    ``from_dlpack`` takes what is on the root device, in its default context.
+    """
+    return (
+        isinstance(handed, Tensor)
+        and handed.usm_type != "system"
+        and handed.c_contiguous
+        and not handed.readonly
+        and handed.size > 0
+        and _core.own_queue(handed) is None
+        and (then is not None or handed.__dlpack_device__()[1] == handed.entry_id)
+    )
 
 
 def _is_device(consumer: Any) -> bool:
@@ -117,11 +139,11 @@ def _offers_to_device(
     if several:
         chosen = cheapest([replace(plans[i], device=where) for i, (_, where) in enumerate(wanted)])
         given = [given for given, where in wanted if where == chosen.device]
-        yield Offer(chosen, given[0] if given else None)
+        yield Offer(chosen, given[0] if given else None, copies=chosen.copies)
     else:
         ((given_one, where),) = wanted
         target = source.entry_id if where is None else None if where == HOST else where[1]
-        yield Offer(_with_notes(plans[0], source, target), given_one)
+        yield Offer(_with_notes(plans[0], source, target), given_one, copies=plans[0].copies)
 
 
 def _with_notes(found: Plan, source: _core.TensorBase, entry_id: int | None) -> Plan:
@@ -145,18 +167,25 @@ def _offers_to_library(
     host_copy: bool,
 ) -> Iterator[Offer]:
     needed, facts = who.copy_needed(source), sources.facts_of(source)
+    may_copy = who.copies or who.keeps != "any"
+    copies_itself = bool(may_copy) and who.always_copies(source)
+    ours = None if copies_itself and copy else copy  # the copy to make here
 
     def offer(device: Any, found: Plan) -> Offer:
         compact = needed is not None and found.error is None
-        if compact and found.copies == 0:
-            found = _compacted(found, device, str(needed), copy)
+        if compact and found.route.copies == 0:
+            found = _compacted(found, device, str(needed), ours)
         elif needed is not None:
             found = found.noting(needed)
-        return Offer(found if host_copy else _allowed(found, host_copy), device, compact)
+        copies = found.route.copies
+        if copies_itself and found.error is None:
+            found = _copied_by(who, found, device, copy)
+        allowed = found if host_copy else _allowed(found, host_copy)
+        return Offer(allowed, device, compact, copies)
 
     if wanted is not None:
         offers = [
-            offer(given, replace(_plan_there(facts, who, where, copy), device=where))
+            offer(given, replace(_plan_there(facts, who, where, ours), device=where))
             for given, where in wanted
         ]
         best = cheapest([one.plan for one in offers])
@@ -171,22 +200,40 @@ def _offers_to_library(
         offers = []
         if who.memory == "usm" and source.entry_id is None:
             default = int(DeviceType.ONE_API), _core.default_entry().id
-            offers.append(offer(None, sources.plan_for(facts, default, copy)))
+            offers.append(offer(None, sources.plan_for(facts, default, ours)))
         elif source.entry_id is not None and who.takes_usm(source.usm_type):
             own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
             ways = {"ours": who.any_context, "root_only": who.root_only}
-            offers.append(offer(None, sources.plan_for(facts, own, copy, **ways)))
+            offers.append(offer(None, sources.plan_for(facts, own, ours, **ways)))
+        if source.entry_id is not None and sources.is_native(source.entry_id):
+            native = _native_name(source, who)
+            if native is not None:
+                named = offer(None, sources.plan_for(facts, native, ours))
+                offers.append(named._replace(native=native))
         if who.memory != "usm":
-            offers.append(offer(HOST, sources.plan_for(facts, HOST, copy)))
+            offers.append(offer(HOST, sources.plan_for(facts, HOST, ours)))
         # A view on the host comes before a copy on the device, which loses what a consumer writes.
-        if len(offers) == 2 and offers[0].plan.cost > offers[1].plan.cost:
-            offers.reverse()
+        if len(offers) > 1:
+            offers.sort(key=_cost)
         yield from offers
     if who.memory == "usm":
         return
     if needed is None and copy is None and host_copy:
         # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
-        yield Offer(sources.plan_for(facts, HOST, True), HOST)
+        yield Offer(sources.plan_for(facts, HOST, True), HOST, copies=1)
+    if wanted is None and not who.is_library:
+        yield offer(HOST, sources.plan_for(facts, HOST, copy))._replace(as_array=True)
+
+
+def _cost(offer: Offer) -> float:
+    return offer.plan.cost
+
+
+def _native_name(source: _core.TensorBase, who: Consumer) -> DLDevice | None:
+    """Return the name of the device for a library of CUDA or HIP; None: it takes no such memory."""
+    if not who.tries_native():
+        return None
+    return sources.native_device(copy_entry(source, who).id, source.usm_type)
 
 
 def _allowed(plan: Plan, host_copy: bool) -> Plan:
@@ -209,6 +256,18 @@ def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
         )
         return Plan(Route.REFUSE, reason, CopyRefusedError, device=view.device)
     return Plan(Route.HOST_COPY if device == HOST else Route.COPY, needed, device=view.device)
+
+
+def _copied_by(who: Consumer, found: Plan, device: Any, copy: bool | None) -> Plan:
+    """Plan for a consumer that copies whatever it is given."""
+    reason = f"{who.title} copies what it is given"
+    if copy is False:
+        refusal = f"copy=False was asked for, and {reason}; pass copy=None"
+        return Plan(Route.REFUSE, refusal, CopyRefusedError, device=found.device)
+    if found.copies:
+        return found.noting(f"{reason} once more")
+    route = Route.HOST_COPY if device == HOST else Route.COPY
+    return Plan(route, reason, notes=found.notes, device=found.device)
 
 
 def _plan_there(facts: Source, who: Consumer, device: DLDevice, copy: bool | None) -> Plan:

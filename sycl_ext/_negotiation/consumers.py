@@ -3,16 +3,22 @@
 
 A consumer without a row is assumed to behave well: it is tried directly, then with a host view. A
 row describes arrays that would crash a consumer, give wrong results, or cannot work.
+
+A *function* of a library can read the protocols of an array in another order than the library's
+``from_dlpack``: ``torch.asarray`` reads the buffer protocol, and takes every buffer for a flat one
+of float32. So a function is given an array of its own library, which ``from_dlpack`` made, or a
+NumPy array. `FUNCTIONS` has those that copy, that take something else, or that lose the dtype.
 """
 
 import functools
 import importlib
+import importlib.util
 import pkgutil
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from types import ModuleType, SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,6 +34,7 @@ NARROW = ("bfloat16", *FP8)
 COMPLEX = ("complex64", "complex128")
 SMALL = ("bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64", "float16")
 WIDE = ("int64", "uint64", "float64", "complex128")
+ALL = ("*",)  # every dtype
 
 
 @dataclass(frozen=True)
@@ -35,19 +42,29 @@ class Consumer:
     """One consumer library."""
 
     package: str  # its import name
+    called: str = ""  # the name of a function of it, if the row is about that
     entry: str = ":from_dlpack"  # its importing function, from the package: ".module:name"
     memory: Literal["any", "host", "usm"] = "any"
     #: Kinds of USM that a consumer of host memory also takes, as it is configured now.
     usm_types: Callable[[], tuple[str, ...]] = tuple
+    #: Whether it takes memory of CUDA or HIP under DLPack's names for that, as it is now.
+    takes_native: Callable[[], bool] = lambda: True
     root_only: bool = False  # whether it refuses a sub-device under the id of its root device
     #: Whether it does not name the queue on which it will use the memory: so the export waits.
     drops_stream: bool = False
-    takes: Literal["producer", "legacy capsule"] = "producer"
+    takes: Literal["producer", "legacy capsule", "NumPy array"] = "producer"
+    #: What its other functions take; "own array": the result of `entry`.
+    functions: Literal["own array", "NumPy array", "producer"] = "own array"
+    #: In place of `entry`, for bfloat16 and float8: it takes a producer with ``__array__``.
+    narrow_entry: str = ""
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number
     readonly: Literal["kept", "dropped", "refused"] = "kept"  # "dropped": it would write to it
     null_data: bool = True  # whether it accepts the NULL pointer of an array without elements
-    zero_dim: bool = True  # whether it supports 0-dimensional arrays
+    ndims: range = range(65)  # the numbers of dimensions that it supports
+    copies: tuple[str, ...] = ()  # the dtypes that it copies, whatever it is given, or ALL
+    keeps: Literal["any", "C", "F"] = "any"  # it copies arrays of another order
+    instead: str = ""  # the function that works, of one that loses the dtype and the shape
     any_context: bool = False  # whether it gets the context, and so takes a private one's memory
     is_library: bool = True  # whether every exception is a refusal: the function only imports
     lacks: tuple[str, ...] = ()  # dtypes that it does not support
@@ -63,6 +80,11 @@ class Consumer:
         """Whether this consumer is tried with USM of that kind directly."""
         return self.memory != "host" or usm_type in self.usm_types()
 
+    def tries_native(self) -> bool:
+        """Whether this consumer is tried with memory of CUDA or HIP under the name of that."""
+        is_of_host = self.memory == "host" and self.takes_native is Consumer.takes_native
+        return self.memory != "usm" and not is_of_host and self.takes_native()
+
     def copy_needed(self, source: Any) -> str | None:
         """Return why this consumer cannot get a view of a tensor; None: it can."""
         if source.readonly and self.readonly == "dropped":
@@ -77,25 +99,67 @@ class Consumer:
             return f"{self.package} needs addresses that are multiples of {self.alignment}"
         return None
 
+    @property
+    def title(self) -> str:
+        """The name in messages."""
+        return self.called or self.package
+
+    def always_copies(self, source: Any) -> bool:
+        """Whether the result is a copy of a tensor, whatever this consumer is given."""
+        if self.keeps == "C" and not source.c_contiguous:
+            return True
+        if self.keeps == "F" and not source.T.c_contiguous:
+            return True
+        return self.copies == ALL or source.dtype_name in self.copies
+
     def refusal(self, *, dtype: str, ndim: int) -> str | None:
         """Return why a copy does not help; None: it does."""
+        if self.instead:
+            return f"{self.title} reads bytes without their dtype and shape; pass {self.instead}"
         if dtype in self.lacks:
+            bits = {"bfloat16": "uint16", **dict.fromkeys(("bool", *FP8), "uint8")}.get(dtype)
+            view = f", or pass its bits: sycl_ext.exchange(x, 'numpy').view('{bits}')"
             return (
                 f"{self.package} has no {dtype}; convert it to another dtype first, in its own "
-                f"library (no dtype is converted silently), or take a view of the bits"
+                f"library (no dtype is converted silently){view if bits else ''}"
+            )
+        by_array = self.takes == "NumPy array" or self.narrow_entry
+        if dtype in NARROW and by_array and not _has_ml_dtypes():
+            return (
+                f"NumPy has no {dtype} of its own; install ml_dtypes, which has, or convert it to "
+                "another dtype first, in its own library"
             )
         if dtype in self.narrows():
             return (
                 f"{self.package} would silently convert {dtype} to a narrower dtype; to allow it, "
                 f"convert it first, in its own library ({self.reason})"
             )
-        if ndim == 0 and not self.zero_dim:
-            return f"{self.package} crashes on arrays of 0 dimensions; pass x.reshape((1,))"
+        if ndim not in self.ndims:
+            return self._wrong_ndim(ndim)
         return None
+
+    def _wrong_ndim(self, ndim: int) -> str:
+        least, most = self.ndims[0], self.ndims[-1]
+        count = f"{least}" if least == most else f"{least} to {most}"
+        if most == 1:
+            way = "x.reshape((-1,))"
+        elif ndim == 0:
+            way = f"x.reshape({(1,) * least})"
+        else:
+            way = "x.reshape((-1, 1))" if ndim < least else "x.reshape((x.shape[0], -1))"
+        return (
+            f"{self.title} takes arrays of {count} dimensions, and this one has {ndim}; pass {way}"
+        )
 
 
 def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("+")[0].split(".")[:3] if part.isdigit())
+
+
+def _has_ml_dtypes() -> bool:
+    if "ml_dtypes" in sys.modules:
+        return sys.modules["ml_dtypes"] is not None
+    return importlib.util.find_spec("ml_dtypes") is not None
 
 
 def _jax_narrows() -> tuple[str, ...]:
@@ -106,6 +170,17 @@ def _jax_narrows() -> tuple[str, ...]:
 def _torch_usm_types() -> tuple[str, ...]:
     xpu = getattr(sys.modules.get("torch"), "xpu", None)  # asked in each exchange: no call of ours
     return ("device",) if xpu is not None and xpu.is_available() else ()
+
+
+def _torch_takes_native() -> bool:
+    """Whether torch has GPUs of CUDA, or of ROCm, which it calls so as well."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda is not None and bool(cuda.is_available())
+
+
+def _jax_takes_native() -> bool:
+    backend = loaded("jax", "default_backend")
+    return backend is not None and backend() == "gpu"
 
 
 def _open3d_usm_types() -> tuple[str, ...]:
@@ -134,8 +209,20 @@ def _dpnp_described() -> Callable[[Any], Any] | None:
     return read
 
 
+#: Libraries whose functions take NumPy arrays, and the dtypes that these lack.
+OF_NUMPY: dict[str, tuple[str, ...]] = {
+    "numba": NARROW,
+    "openvino": (),
+    "pandas": NARROW,
+    "PIL": NARROW,
+    "polars": (*COMPLEX, *NARROW),
+    "scipy": NARROW,
+    "sklearn": NARROW,
+    "xgboost": NARROW,
+}
 ONNXRUNTIME: dict[str, Any] = {
     "package": "onnxruntime",
+    "functions": "NumPy array",
     "entry": ":capi.onnxruntime_pybind11_state.OrtValue.from_dlpack",
     "memory": "host",
     "takes": "legacy capsule",
@@ -148,10 +235,10 @@ CONSUMERS: tuple[Consumer, ...] = (
         "numpy",
         memory="host",
         readonly="kept" if _release(np.__version__) >= (2, 1) else "refused",
-        lacks=NARROW,
+        narrow_entry=":asarray",
         reason="2.4 raises RuntimeError on kDLOneAPI; before 2.1 it asks for the legacy struct, "
-        "which cannot say read-only; DLPack has no NumPy dtype for bfloat16 and float8 (to_numpy() "
-        "has, with ml_dtypes)",
+        "which cannot say read-only; its from_dlpack has no bfloat16 and float8, and its arrays "
+        "have these dtypes of ml_dtypes",
     ),
     Consumer(
         "array_api_strict",
@@ -163,6 +250,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         "torch",
         memory="host",
         usm_types=_torch_usm_types,
+        takes_native=_torch_takes_native,
         root_only=True,
         drops_stream=True,
         strides="nonnegative",
@@ -177,10 +265,13 @@ CONSUMERS: tuple[Consumer, ...] = (
         entry=".dlpack:from_dlpack",
         memory="host",
         strides="compact",
+        takes_native=_jax_takes_native,
+        alignment=64,
         readonly="refused",
         narrows=_jax_narrows,
         reason="0.10 asks for the legacy struct, and refuses kDLOneAPI before it asks; strides "
-        "that are not compact are an error; 64-bit dtypes need jax_enable_x64",
+        "that are not compact are an error; it copies from an address that is not a multiple of "
+        "64; 64-bit dtypes need jax_enable_x64",
     ),
     Consumer(
         "tensorflow",
@@ -210,6 +301,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "pyarrow",
         entry=":Tensor.from_dlpack",
+        functions="NumPy array",
         memory="host",
         strides="nonnegative",
         lacks=("bool", *COMPLEX, *NARROW),
@@ -220,6 +312,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         entry=".core:from_dlpack",
         memory="host",
         strides="nonnegative",
+        copies=ALL,
         lacks=FP8,
         narrows=lambda: ("float64", "complex128"),
         reason="0.32 on the CPU: ValueError on kDLOneAPI and on negative strides; copies whatever "
@@ -245,6 +338,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "open3d",
         entry=":core.Tensor.from_dlpack",
+        functions="NumPy array",
         memory="host",
         usm_types=_open3d_usm_types,
         readonly="refused",
@@ -256,10 +350,12 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "onedal",
         entry=".datatypes:to_table",
+        functions="producer",
         memory="any",
         strides="compact",
         readonly="refused",
-        zero_dim=False,
+        ndims=range(1, 65),
+        copies=ALL,
         lacks=(*SMALL, *COMPLEX, *NARROW),
         reason="2026.2 always copies; only float32, float64, int32 and int64, with "
         "compact strides; SIGSEGV or ValueError on arrays of 0 dimensions",
@@ -267,13 +363,18 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "dpctl",
         entry=".memory:as_usm_memory",
+        functions="producer",
         memory="usm",
         strides="compact",
         readonly="dropped",
         any_context=True,
         reason="0.22: bytes without shape, strides or a read-only flag",
     ),
-    Consumer("sycl_ext", any_context=True, reason="this package"),
+    Consumer("sycl_ext", functions="producer", any_context=True, reason="this package"),
+    *(
+        Consumer(package, entry="", memory="host", functions="NumPy array", lacks=lacks)
+        for package, lacks in OF_NUMPY.items()
+    ),
 )
 
 
@@ -293,41 +394,181 @@ def consumer_for(package: str, version: str) -> Consumer | None:
     return found[-1] if found else None
 
 
-def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
-    """Return the row of a consumer: a module, its name, or a callable; and the function to call."""
+@dataclass(frozen=True)
+class Function:
+    """A public function of a library of the table, where it differs from the library."""
+
+    name: str  # "package.module:function"
+    limits: Mapping[str, Any] = field(default_factory=dict)  # the fields of `Consumer` that differ
+    takes: Literal["own array", "NumPy array", "producer"] | None = None  # None: as all functions
+
+
+COPIES: dict[str, Any] = {"copies": ALL}
+ONE_DIM: dict[str, Any] = {"ndims": range(1, 2)}
+C_ORDER: dict[str, Any] = {"ndims": range(1, 65), "keeps": "C"}
+F_ORDER: dict[str, Any] = {"ndims": range(1, 65), "keeps": "F"}
+
+
+def _reads_bytes(function: str, instead: str) -> Function:
+    return Function(function, {"instead": instead})
+
+
+#: All conversion functions of these libraries were tried (``tests/support/conversions.py``).
+FUNCTIONS: tuple[Function, ...] = (
+    Function("numpy:array", COPIES),
+    Function("numpy:copy", COPIES),
+    Function("numpy:ascontiguousarray", C_ORDER),
+    Function("numpy:asfortranarray", F_ORDER),
+    _reads_bytes("numpy:frombuffer", "numpy.asarray"),
+    Function("torch:tensor", COPIES, takes="producer"),  # it warns about a tensor of torch
+    Function("torch:from_numpy", {"lacks": NARROW}, takes="NumPy array"),
+    _reads_bytes("torch:frombuffer", "torch.asarray"),
+    Function("jax.numpy:array", COPIES),
+    Function("jax.numpy:copy", COPIES),
+    _reads_bytes("jax.numpy:frombuffer", "jax.numpy.asarray"),
+    Function("dpnp:array", COPIES),
+    Function("dpnp:copy", COPIES),
+    Function("dpnp:ascontiguousarray", C_ORDER),
+    Function("dpnp:asfortranarray", F_ORDER),
+    _reads_bytes("dpnp:frombuffer", "dpnp.asarray"),
+    Function("dpnp.tensor:from_numpy", COPIES, takes="NumPy array"),
+    Function(
+        "pyarrow:array",
+        {**ONE_DIM, "keeps": "C", "copies": ("bool",), "lacks": (*COMPLEX, *NARROW)},
+    ),
+    Function("pyarrow:Tensor", takes="own array"),
+    Function("pandas:Series", {**ONE_DIM, **COPIES}),
+    Function("pandas:Index", {**ONE_DIM, **COPIES, "lacks": ("float16", *NARROW)}),
+    Function("pandas:array", {**ONE_DIM, **COPIES}),
+    Function("pandas:DataFrame", {"ndims": range(2, 3), **COPIES}),
+    Function("polars:Series", {"ndims": range(1, 65), "copies": ("bool",)}),
+    Function("polars:DataFrame", {"ndims": range(2, 3), **COPIES}),
+    Function("sycl_ext:host_view", {"memory": "host"}),
+)
+
+
+class Target(NamedTuple):
+    """A consumer as it is called."""
+
+    row: Consumer  # with the limits of the function
+    call: Callable[[Any], Any]  # takes the object of an offer
+    then: Callable[[Any], Any] | None = None  # a function that takes the array `call` returned
+    is_library: bool = False  # whether `call` is of the package itself, and of no module in it
+
+    def for_narrow(self) -> "Target":
+        """Return the target for bfloat16 and float8."""
+        return self._replace(call=_entry(self.row.package, self.row.narrow_entry))
+
+    def finish(self, array: Any) -> Any:
+        """Pass the library's own array to its function; a class of such arrays has one already."""
+        if isinstance(self.then, type) and isinstance(array, self.then):
+            return array
+        return array if self.then is None else self.then(array)
+
+
+def find_consumer(consumer: Any) -> Target:
+    """Return how a consumer is called: a module, its name, or a callable."""
     if isinstance(consumer, str):
-        try:
-            consumer = importlib.import_module(consumer)
-        except (ModuleNotFoundError, ValueError, TypeError) as error:
-            raise ValueError(
-                f"consumer is {consumer!r}, which is neither a device such as 'gpu:0' nor a module "
-                f"that can be imported ({error}); pass the name of an installed package, such as "
-                "'numpy'"
-            ) from error
-    name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
-    package = _package_of(name)
-    version = str(getattr(sys.modules.get(package), "__version__", ""))  # as above
-    row = consumer_for(package, version) or Consumer(
-        package or "?", is_library=isinstance(consumer, ModuleType)
-    )
-    if not isinstance(consumer, ModuleType):
-        if not callable(consumer):
-            kind = type(consumer)
-            raise TypeError(
-                f"consumer is a {kind.__module__}.{kind.__qualname__}; pass a module with "
-                "from_dlpack, a callable of one argument, or a device"
-            )
-        return row, consumer
-    own = getattr(consumer, "from_dlpack", None)
-    if callable(own) and row.takes == "producer":
-        return row, own
+        consumer = _module_named(consumer)
+    if isinstance(consumer, ModuleType):
+        package = _package_of(consumer.__name__)
+        in_use = sys.modules.get(package)
+        row = consumer_for(package, str(getattr(in_use, "__version__", ""))) or Consumer(package)
+        call = getattr(consumer, "from_dlpack", None)
+        if row.takes != "producer" or not callable(call):
+            call = _importing_function(row)
+        return Target(row, call, is_library=consumer is in_use)
+    if not callable(consumer):
+        kind = type(consumer)
+        raise TypeError(
+            f"consumer is a {kind.__module__}.{kind.__qualname__}; pass a module with "
+            "from_dlpack, a callable of one argument, or a device"
+        )
+    function = consumer
+    while isinstance(function, functools.partial):
+        function = function.func
+    module = _module_of(function)
+    package = _package_of(module)
+    known = consumer_for(package, str(getattr(sys.modules.get(package), "__version__", "")))
+    if known is None:
+        unknown = Consumer(package or "?", functions="producer", is_library=False)
+        return Target(unknown, consumer)
+    return _target_of_function(known, consumer, function, module)
+
+
+def _target_of_function(row: Consumer, consumer: Any, function: Any, module: str) -> Target:
+    """Return how a function of a library is called, which may be the inner one of a partial."""
+    if getattr(function, "__name__", "") == "from_dlpack":
+        return Target(row, consumer)
+    known = _known_function(function, row.package)
+    takes = row.functions
+    if known is not None:
+        takes = known.takes or takes
+        row = replace(row, called=known.name.replace(":", "."), **known.limits)
+    if takes == "own array":
+        around = _nearest_module(row, module)
+        call = _importing_function(row) if around is None else around.from_dlpack
+        is_package = call is getattr(sys.modules.get(row.package), "from_dlpack", None)
+        return Target(row, call, consumer, is_package)
+    if takes == "NumPy array":
+        row = replace(row, memory="host", takes=takes, described=None, drops_stream=False)
+    return Target(row, consumer)
+
+
+def _known_function(function: Any, package: str) -> Function | None:
+    """Return the row of a function: by identity, because its own name may be another."""
+    for row in FUNCTIONS:
+        module, _, path = row.name.partition(":")
+        found: Any = sys.modules.get(module) if _package_of(module) == package else None
+        for name in path.split("."):
+            found = getattr(found, name, None)
+        if found is not None and found is function:
+            return row
+    return None
+
+
+def _module_named(name: str) -> ModuleType:
     try:
-        return row, pkgutil.resolve_name(f"{package}{row.entry}")
+        return importlib.import_module(name)
+    except (ModuleNotFoundError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"consumer is {name!r}, which is neither a device such as 'gpu:0' nor a module "
+            f"that can be imported ({error}); pass the name of an installed package, such as "
+            "'numpy'"
+        ) from error
+
+
+def _importing_function(row: Consumer) -> Callable[[Any], Any]:
+    """Return the function of a library that imports arrays."""
+    if row.entry:
+        return _entry(row.package, row.entry)
+    names = [f.name.replace(":", ".") for f in FUNCTIONS if f.name.startswith(f"{row.package}:")]
+    such = f", such as {names[0]}" if names else ""
+    raise TypeError(
+        f"consumer {row.package} has no from_dlpack; pass one of its functions{such}: it gets a "
+        "NumPy array"
+    )
+
+
+def _nearest_module(row: Consumer, name: str) -> Any:
+    """Return the innermost module around a function whose ``from_dlpack`` takes producers."""
+    while name and row.takes == "producer":
+        module = sys.modules.get(name)
+        if module is not None and hasattr(module, "from_dlpack"):
+            return module
+        name = name.rpartition(".")[0]
+    return None
+
+
+def _entry(package: str, entry: str) -> Callable[[Any], Any]:
+    try:
+        found: Callable[[Any], Any] = pkgutil.resolve_name(f"{package}{entry}")
     except (AttributeError, ImportError, ValueError):
         raise TypeError(
-            f"consumer {package} has no {row.entry.lstrip('.:')}; use the array of "
+            f"consumer {package} has no {entry.lstrip('.:')}; use the array of "
             "exchange(x, numpy), or pass a module with from_dlpack or a callable"
         ) from None
+    return found
 
 
 @functools.lru_cache(maxsize=64)
@@ -338,11 +579,13 @@ def _package_of(module: str) -> str:
 
 
 def _module_of(consumer: Any) -> str:
-    """Return the module that a callable comes from."""
+    """Return the module that a callable comes from; that of a known library is preferred."""
     own = getattr(consumer, "__self__", None)
     candidates = (
         getattr(consumer, "__module__", None),
         own.__name__ if isinstance(own, ModuleType) else getattr(type(own), "__module__", None),
         type(consumer).__module__,
     )
-    return next((name for name in candidates if isinstance(name, str) and name != "builtins"), "")
+    names = [name for name in candidates if isinstance(name, str) and name != "builtins"]
+    known = (name for name in names if consumer_for(_package_of(name), "") is not None)
+    return next(known, names[0] if names else "")

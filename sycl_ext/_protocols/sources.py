@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of tensors for the negotiation, and the steps of a plan."""
 
+import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 from weakref import ProxyTypes
@@ -52,6 +54,22 @@ def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **wishe
             if source.entry not in (None, target.id) and source.usm_type == "device":
                 facts["direct"] = _core.copies_directly(_core.entry(source.entry), target)
     return plan(source, Request(device, copy, **wishes, **facts))
+
+
+@functools.lru_cache(maxsize=256)
+def is_native(entry_id: int) -> bool:
+    """Whether a device has memory for which DLPack has names of CUDA or ROCm."""
+    return by_id(entry_id).backend in ("cuda", "hip")
+
+
+def native_device(entry_id: int, usm_type: str) -> DLDevice | None:
+    """Return CUDA's or ROCm's name of a kind of USM of a root device, or None: it has none."""
+    for device_type, ordinal in itertools.product(DeviceType, range(_core.root_count())):
+        device = (int(device_type), ordinal)
+        found = resolve(device)
+        if found.entry is not None and (found.entry.id, found.kind) == (entry_id, usm_type):
+            return device
+    return None
 
 
 def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:

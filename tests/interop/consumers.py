@@ -70,7 +70,7 @@ class Consumer:
             function = self.load()
             return function, function
         module = importlib.import_module(self.load)
-        who, call = find_consumer(module)
+        who, call, *_ = find_consumer(module)
         if who.takes == "producer":
             return module, call
         return module, lambda x: call(x.__dlpack__())

@@ -97,7 +97,7 @@ class Bare:
 def hand_over(form: str, x: sx.Tensor, consumer: Any) -> Any:
     if form == "exchange":
         return sx.exchange(x, consumer)
-    who, call = find_consumer(consumer)
+    who, call, *_ = find_consumer(consumer)
     bare = x if who.memory == "usm" else Bare(x)
     if who.takes == "producer":
         return call(bare)

@@ -5,6 +5,8 @@ An adapter poses as the backend: the drivers of these are not tested here.
 """
 
 import os
+import sys
+import types
 
 import dpctl
 import numpy as np
@@ -199,6 +201,50 @@ def test_a_producer_that_lies(gpus):
     capsule = _core.make_capsule(t, True, (TYPES["device"], 1), False, True, None)
     with pytest.raises(BufferError, match="where its memory cannot be reached"):
         sx.from_dlpack(capsule)
+
+
+# ---- exchange ------------------------------------------------------------------------------------
+
+
+class Library(types.ModuleType):
+    """A library of that backend, which knows no other device and names its stream."""
+
+    def __init__(self, name, *, has_gpus=True):
+        super().__init__(name)
+        self.cuda = types.SimpleNamespace(is_available=lambda: has_gpus)
+
+    def from_dlpack(self, x):
+        device = x.__dlpack_device__()
+        if device[0] not in TYPES.values():
+            raise ValueError(f"unsupported device {device}")
+        capsule = x.__dlpack__(stream=2, max_version=(1, 3))
+        return *read(capsule), sx.from_dlpack(capsule).to_numpy()
+
+
+@pytest.mark.parametrize("usm_type", KINDS)
+@pytest.mark.parametrize("name", ["a_library_of_gpus", "torch"])
+def test_library_of_the_backend_is_given_a_view_under_its_name(gpus, usm_type, name, monkeypatch):
+    library = Library(name)
+    monkeypatch.setitem(sys.modules, name, library)
+    for ordinal, gpu in enumerate(gpus):
+        t = numbers(gpu, usm_type)
+        for consumer in (library, library.from_dlpack):
+            for copy in (None, False, True):
+                plan = sx.explain(t, consumer, copy=copy)
+                device, _, data, elements = sx.exchange(t, consumer, copy=copy)
+                assert device == (TYPES[usm_type], ordinal)
+                assert (data == t.ptr) == (plan.copies == 0) == (copy is not True)
+                assert bits(elements) == bits(NUMBERS)
+
+
+def test_library_without_gpus_is_given_host_memory(gpus, monkeypatch):
+    torch = Library("torch", has_gpus=False)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    torch.from_dlpack = np.from_dlpack
+    assert sx.explain(numbers(gpus[0]), torch).route is sx.Route.HOST_COPY
+    assert bits(sx.exchange(numbers(gpus[0]), torch)) == bits(NUMBERS)
+    with pytest.raises(sx.CopyRefusedError):
+        sx.exchange(numbers(gpus[0]), torch, host_copy=False)
 
 
 # ---- memory for others ---------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import torch
 import sycl_ext as sx
 from sycl_ext._negotiation.consumers import CONSUMERS
 
-ROWS = [row for row in CONSUMERS if row.package not in ("sycl_ext", "dpctl")]
+ROWS = [row for row in CONSUMERS if row.entry and row.package not in ("sycl_ext", "dpctl")]
 COPIES = (None, True, False)
 #: "private" stands for a private context of the device.
 WHERE = (None, "cpu", (1, 0), ["cpu", (1, 0)], "private", ["private", 0])
@@ -27,6 +27,7 @@ LAYOUTS = {
     "strided": lambda t: t[:, ::2],
     "fortran": lambda t: t.T,
     "empty": lambda t: t[:0],
+    "unaligned": lambda t: t.reshape((24,))[1:13].reshape((3, 4)),
     "scalar": lambda t: t[0, 0],
 }
 
@@ -35,6 +36,10 @@ def take(handed):
     """Take the argument that a library gets: a producer, or a capsule."""
     own = getattr(handed, "__dlpack__", None)
     return sx.from_dlpack(handed if own is None else own(max_version=(1, 3)))
+
+
+def take_copy(handed):
+    return take(handed).copy()
 
 
 def library_of(row, monkeypatch):
@@ -46,7 +51,7 @@ def library_of(row, monkeypatch):
         setattr(target, name, inner)
         monkeypatch.setitem(sys.modules, inner.__name__, inner)
         target = inner
-    setattr(target, function, take)
+    setattr(target, function, take_copy if row.copies else take)
     module.__version__ = row.since or "0"
     if parents:
         monkeypatch.setitem(sys.modules, row.package, module)
@@ -79,7 +84,11 @@ def test_a_device(consumer, kind, private):
 
 
 #: Functions of real libraries, which read DLPack or a description of the memory.
-FUNCTIONS = ("dpnp.asarray", "dpnp.from_dlpack", "numpy.from_dlpack")
+FUNCTIONS = (
+    *("dpnp.asarray", "dpnp.array", "dpnp.from_dlpack", "dpnp.tensor.asarray"),
+    *("numpy.from_dlpack", "numpy.asarray", "numpy.array"),
+    *("torch.from_dlpack", "torch.asarray", "torch.from_numpy", "torch.tensor"),
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,6 +99,30 @@ def test_a_function_of_a_library(name, kind, private):
     call, source = getattr(pytest.importorskip(module), function), make(kind, private)
     for layout, readonly, copy in itertools.product(LAYOUTS.values(), (False, True), COPIES):
         compare(layout(source.as_readonly() if readonly else source), call, {"copy": copy})
+
+
+class Subclass(np.ndarray):
+    """Exports a copy of its elements, by a method that NumPy's class does not have."""
+
+    def __dlpack__(self, **keywords):
+        self.exported = sx.empty(self.shape, self.dtype, usm_type="host")
+        self.exported.copy_from(self.view(np.ndarray))
+        return self.exported.__dlpack__(**{**keywords, "dl_device": (1, 0)})
+
+
+@pytest.mark.parametrize("consumer", ["numpy", "torch", "dpnp", "cpu", (1, 0)])
+def test_an_array_of_a_subclass(consumer):
+    """Its own protocol says what its memory is, and for plan and exchange alike."""
+    array = np.arange(6, dtype="f4").view(Subclass)
+    for copy in COPIES:
+        plan = sx.explain(array, consumer, copy=copy)
+        if plan.error is not None:
+            with pytest.raises(plan.error, match=re.escape(plan.reason)):
+                sx.exchange(array, consumer, copy=copy)
+            continue
+        found = sx.as_tensor(sx.exchange(array, consumer, copy=copy), copy=False)
+        assert found.to_numpy().tolist() == list(range(6))
+        assert (found.ptr == array.exported.ptr) == (plan.copies == 0)
 
 
 def named(where, private):
@@ -116,8 +149,8 @@ def compare(x, consumer, options):
         assert str(caught.value) == plan.reason, case
         return
     found = sx.exchange(x, consumer, **options)
-    if isinstance(found, (sx.Tensor, sx.HostView)) and x.size:
-        assert (found.ptr == x.ptr) == (plan.copies == 0), case
+    if x.size:
+        assert (sx.as_tensor(found, copy=False).ptr == x.ptr) == (plan.copies == 0), case
 
 
 def test_repr_of_a_plan_is_its_sentence():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from sycl_ext._negotiation.consumers import CONSUMERS, Consumer
+from sycl_ext._negotiation.consumers import CONSUMERS, NARROW, Consumer
 
 PLAIN = {"c_contiguous": True, "reversed": False, "readonly": False, "ptr": 4096}
 
@@ -33,10 +33,11 @@ def test_what_cannot_be_a_view(habit, memory, words):
 
 
 def test_what_no_copy_helps():
-    consumer = Consumer("numpy", lacks=("bool",), narrows=lambda: ("int64",), zero_dim=False)
+    consumer = Consumer("numpy", lacks=("bool",), narrows=lambda: ("int64",), ndims=range(1, 3))
     assert "has no bool" in consumer.refusal(dtype="bool", ndim=1)
     assert "a narrower dtype" in consumer.refusal(dtype="int64", ndim=1)
-    assert "0 dimensions" in consumer.refusal(dtype="int8", ndim=0)
+    assert "this one has 0; pass x.reshape((1,))" in consumer.refusal(dtype="int8", ndim=0)
+    assert "this one has 3; pass x.reshape" in consumer.refusal(dtype="int8", ndim=3)
     assert consumer.refusal(dtype="int8", ndim=1) is None
 
 
@@ -71,20 +72,53 @@ def test_a_row_is_about_versions(monkeypatch, version, bool_, float8):
 
 
 def test_a_dtype_that_a_consumer_lacks():
-    """exchange and explain say so before anything is copied."""
+    """exchange and explain say so before anything is copied; the advice works."""
     tensor = sx.zeros(3, "bfloat16")
-    with pytest.raises(BufferError, match="numpy has no bfloat16"):
-        sx.exchange(tensor, np)
-    assert "numpy has no bfloat16" in str(sx.explain(tensor, np))
+    advice = "dpnp has no bfloat16.*sycl_ext.exchange\\(x, 'numpy'\\).view\\('uint16'\\)"
+    with pytest.raises(BufferError, match=advice):
+        sx.exchange(tensor, "dpnp")
+    assert "dpnp has no bfloat16" in str(sx.explain(tensor, "dpnp"))
+    bits = sx.exchange(sx.exchange(tensor, "numpy").view("uint16"), "dpnp")
+    assert (bits.dtype, bits.asnumpy().tolist()) == ("uint16", [0, 0, 0])
+
+
+NARROW_CONSUMERS = (np, "numpy", np.from_dlpack, np.asarray, np.array)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("usm_type", ["device", "shared"])
+def test_bfloat16_and_float8_are_numpy_arrays_of_ml_dtypes(dtype, usm_type):
+    """From each road the same array, and by one rule of copies."""
+    tensor = sx.zeros(4, dtype, usm_type=usm_type)
+    expected = tensor.to_numpy()
+    for consumer in NARROW_CONSUMERS:
+        for copy in (None, True, False):
+            plan = sx.explain(tensor, consumer, copy=copy)
+            if plan.error is not None:
+                with pytest.raises(sx.CopyRefusedError):
+                    sx.exchange(tensor, consumer, copy=copy)
+                continue
+            found = sx.exchange(tensor, consumer, copy=copy)
+            assert (found.dtype, found.shape) == (expected.dtype, (4,))
+            assert (found.ctypes.data == tensor.ptr) == (plan.copies == 0)
+
+
+@pytest.mark.parametrize("consumer", NARROW_CONSUMERS)
+def test_without_ml_dtypes_the_advice_names_it(monkeypatch, consumer):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    tensor = sx.zeros(4, "bfloat16")
+    assert "install ml_dtypes" in sx.explain(tensor, consumer).reason
+    with pytest.raises(BufferError, match="install ml_dtypes"):
+        sx.exchange(tensor, consumer)
 
 
 # ---- explain -------------------------------------------------------------------------------------
 
 
 def test_array_api_compat_is_what_it_wraps():
-    wrapped = types.ModuleType("array_api_compat.numpy")
+    wrapped = types.ModuleType("array_api_compat.torch")
     wrapped.from_dlpack = np.from_dlpack
-    assert "numpy has no bfloat16" in str(sx.explain(sx.zeros(3, "bfloat16"), wrapped))
+    assert "torch has no float8_e3m4" in str(sx.explain(sx.zeros(3, "float8_e3m4"), wrapped))
     assert sx.exchange(sx.zeros(3), wrapped).tolist() == [0, 0, 0]
 
 
@@ -113,3 +147,7 @@ def test_explain_without_a_consumer():
     assert sx.explain(sx.zeros(3)).copies == 0
     assert sx.explain(np.zeros(3), copy=True).copies == 1
     assert sx.explain(sx.zeros(3), (1, 0)).copies == 0
+    assert sx.explain(sx.zeros(3), device="cpu") == sx.explain(sx.zeros(3), "cpu")
+    assert sx.explain(sx.zeros(3), device=["cpu"]) == sx.explain(sx.zeros(3), ["cpu"])
+    with pytest.raises(TypeError, match="pass a list as the consumer"):
+        sx.explain(sx.zeros(3), "cpu", device="cpu")

@@ -13,7 +13,7 @@ import sycl_ext as sx
 from dlpack_conformance.structs import managed_in
 from samples import values
 from sycl_ext._exchange import offers
-from sycl_ext._negotiation.consumers import _dpnp_described, consumer_for
+from sycl_ext._negotiation.consumers import Target, _dpnp_described, consumer_for
 
 
 def address(array):
@@ -170,9 +170,10 @@ def test_the_faster_way_in_gives_what_from_dlpack_gives(monkeypatch, name):
     monkeypatch.setattr(
         offers,
         "find_consumer",
-        lambda consumer: (
+        lambda consumer: Target(
             replace(row, described=lambda: lambda x: called.append(x) or taken(x)),
             consumer.from_dlpack,
+            is_library=True,
         ),
     )
     result = sx.exchange(x, dpnp)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the result of a consumer is a copy, for ``copy=False``."""
+
+import ctypes
+import math
+from typing import Any
+
+from sycl_ext import _core
+from sycl_ext._negotiation.errors import NO_REFUSALS, CopyRefusedError
+
+
+def check_no_copy(result: Any, source: _core.TensorBase, consumer: str) -> None:
+    """Raise CopyRefusedError if the result is a copy of the source, as far as that can be known.
+
+    It is a copy if it has the dtype, the shape and the elements of the source in other memory. A
+    result with other elements was computed, and one whose memory is not known is not examined.
+    """
+    try:
+        found = _core.find_memory(result, False)
+    except NO_REFUSALS:
+        raise
+    except Exception:  # no array, or one whose memory nobody may see
+        return
+    same = (found.dtype_name, tuple(found.shape)) == (source.dtype_name, tuple(source.shape))
+    if not same or source.size == 0 or _overlap(found, source) or _bits(found) != _bits(source):
+        return
+    raise CopyRefusedError(
+        f"copy=False was asked for, and {consumer} made a copy of what it was given; pass "
+        "copy=None, or a function that does not copy"
+    )
+
+
+def _overlap(one: _core.TensorBase, other: _core.TensorBase) -> bool:
+    (first, end), (other_first, other_end) = _extent(one), _extent(other)
+    return first < other_end and other_first < end
+
+
+def _extent(tensor: _core.TensorBase) -> tuple[int, int]:
+    """Return the first address of the elements, and the one after the last."""
+    steps = [
+        stride * (length - 1) * tensor.itemsize
+        for stride, length in zip(tensor.strides, tensor.shape, strict=True)
+    ]
+    first = tensor.ptr + sum(step for step in steps if step < 0)
+    last = tensor.ptr + sum(step for step in steps if step > 0)
+    return first, last + tensor.itemsize
+
+
+def _bits(tensor: _core.TensorBase) -> bytes:
+    host = _core.copy_to_host(tensor)
+    return ctypes.string_at(host.ptr, math.prod(host.shape) * host.itemsize)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of the real libraries as consumers: each is right, or refused with a call that works.
+
+Each in a process of its own; ``support/conversions.py`` has the dtypes, layouts and checks.
+"""
+
+import pytest
+
+import conversions
+from processes import alone
+
+
+@pytest.mark.parametrize("name", conversions.INTEROP)
+def test_conversion_function_is_right_or_refused(name):
+    done = alone(
+        f"""
+        import sycl_ext as sx
+        sx.devices()
+        import conversions
+        conversions.check({name!r})
+        print("right")
+        """
+    )
+    assert done.stdout.endswith("right\n"), done.stdout + done.stderr
+
+
+def test_jax_is_given_aligned_memory():
+    """It copies from other addresses without a word; a copy of ours is in the plan."""
+    done = alone(
+        """
+        import jax, numpy as np, sycl_ext as sx
+        block = sx.zeros(64, "float32", usm_type="shared")
+        for x in (block, block[1:17], block[16:32]):
+            aligned = x.ptr % 64 == 0
+            for consumer in (jax, "jax", jax.dlpack.from_dlpack, jax.numpy.asarray):
+                assert sx.explain(x, consumer).copies == (not aligned)
+                for copy in (None, False):
+                    try:
+                        found = sx.exchange(x, consumer, copy=copy)
+                    except sx.CopyRefusedError:
+                        assert not aligned and copy is False
+                        continue
+                    assert (found.unsafe_buffer_pointer() == x.ptr) == aligned
+        print("right")
+        """
+    )
+    assert done.stdout.endswith("right\n"), done.stdout + done.stderr

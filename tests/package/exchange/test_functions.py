@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of libraries as consumers: each is right, or refused with the call that works.
+
+Those of libraries that are not in this environment: ``interop/test_functions.py``.
+"""
+
+import functools
+import sys
+
+import dpnp
+import numpy as np
+import pandas
+import pytest
+import torch
+
+import conversions
+import sycl_ext as sx
+
+INT64 = np.arange(24).reshape(4, 6)
+
+
+def usm():
+    return sx.empty((4, 6), "int64", usm_type="shared").copy_from(INT64)
+
+
+@pytest.mark.parametrize("name", conversions.EVERYDAY)
+def test_conversion_function_is_right_or_refused(name):
+    conversions.check(name)
+
+
+@pytest.mark.parametrize(
+    "x", [usm, lambda: INT64, lambda: torch.arange(24).reshape(4, 6), lambda: sx.host_view(INT64)]
+)
+def test_torch_asarray_keeps_dtype_and_shape(x):
+    found = sx.exchange(x(), torch.asarray)
+    assert (found.dtype, found.tolist()) == (torch.int64, INT64.tolist())
+
+
+def test_partial_function_is_given_what_its_function_takes():
+    found = sx.exchange(usm(), functools.partial(torch.asarray, dtype=torch.float64))
+    assert (found.dtype, found.tolist()) == (torch.float64, INT64.tolist())
+
+
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        (np.frombuffer, np.asarray),
+        (torch.frombuffer, torch.asarray),
+        (dpnp.frombuffer, dpnp.asarray),
+    ],
+)
+def test_advice_of_a_function_that_loses_the_dtype_works(function, advice):
+    named = sx.explain(usm(), function).reason.partition("; pass ")[2]
+    module, _, name = named.rpartition(".")
+    assert getattr(sys.modules[module], name) is advice
+    assert conversions.values(sx.exchange(usm(), advice)).tolist() == INT64.tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (pandas.Series, lambda: usm()),
+        (pandas.Series, lambda: usm()[0, 0]),
+        (pandas.DataFrame, lambda: usm()[0]),
+        (pandas.DataFrame, lambda: usm()[0, 0]),
+        (pandas.DataFrame, lambda: usm().reshape((2, 3, 4))),
+        (np.ascontiguousarray, lambda: usm()[0, 0]),
+    ],
+)
+def test_advice_for_a_wrong_number_of_dimensions_works(function, x):
+    tensor = x()
+    with pytest.raises(BufferError, match="dimensions, and this one has") as caught:
+        sx.exchange(tensor, function)
+    reshaped = eval(str(caught.value).partition("; pass ")[2], {"x": tensor})
+    assert conversions.values(sx.exchange(reshaped, function)).size == tensor.size
+
+
+@pytest.mark.parametrize("name", ["pandas", pandas])
+def test_a_library_without_from_dlpack_names_its_function(name):
+    with pytest.raises(TypeError, match=r"pass one of its functions, such as pandas\.Series"):
+        sx.exchange(usm(), name)
+
+
+def test_a_name_means_its_module():
+    for name in ("dpnp", "dpnp.tensor", "numpy", "torch", "tvm_ffi"):
+        by_name = sx.exchange(usm(), name)
+        by_module = sx.exchange(usm(), sys.modules[name])
+        assert type(by_name) is type(by_module), name
+
+
+def copied(x):
+    return np.array(np.from_dlpack(x))
+
+
+def doubled(x):
+    return np.from_dlpack(x) * 2
+
+
+@pytest.mark.parametrize("function", [copied, lambda x: torch.from_dlpack(x).clone()])
+def test_copy_of_a_function_is_found_in_its_result(function):
+    with pytest.raises(sx.CopyRefusedError, match="made a copy of what it was given"):
+        sx.exchange(sx.host_view(usm()), function, copy=False)
+    assert conversions.values(sx.exchange(sx.host_view(usm()), function)).tolist() == INT64.tolist()
+
+
+@pytest.mark.parametrize(
+    "function", [doubled, lambda x: np.from_dlpack(x)[::-1], np.sum, torch.sum]
+)
+def test_computed_result_is_no_copy(function):
+    assert sx.exchange(sx.host_view(usm()), function, copy=False) is not None
+
+
+def test_dpnp_asarray_of_a_tensor_is_a_view():
+    tensor = usm()
+    for copy in (None, False):
+        assert sx.as_tensor(sx.exchange(tensor, dpnp.asarray, copy=copy)).ptr == tensor.ptr
+
+
+@pytest.mark.parametrize("function", [np.sqrt, torch.sqrt, dpnp.sqrt, torch.nn.ReLU()])
+def test_function_of_a_library_is_given_its_array(function):
+    """Every function, not only those that convert."""
+    tensor = sx.zeros(3, usm_type="shared")
+    assert conversions.values(sx.exchange(tensor, function)).tolist() == [0, 0, 0]
+
+
+def test_function_in_c_is_given_a_numpy_array_in_the_end():
+    """It refuses the type of its argument before any Python code has run."""
+    take = type("Take", (), {"__call__": staticmethod(torch.from_numpy)})()
+    tensor = usm()
+    found = sx.exchange(tensor, take)
+    assert (found.data_ptr(), found.tolist()) == (tensor.ptr, INT64.tolist())
+    with pytest.raises(TypeError, match="sequence item 0"):
+        sx.exchange(tensor, "".join)
