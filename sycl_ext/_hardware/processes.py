@@ -57,10 +57,11 @@ def command_of(module: str, order: dict[str, Any]) -> list[str]:
 
     The process finds modules where this one does, whatever the working directory holds.
     """
-    code = "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
-    code += f"from sycl_ext._hardware.{module} import main; kept = main(order)"
-    found = json.dumps({**order, "parent": os.getpid(), "path": sys.path})
-    return [sys.executable, "-c", code, found]
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; import json; "
+        f"from sycl_ext._hardware.{module} import main; kept = main(json.loads(sys.argv[1]))"
+    )
+    return [sys.executable, "-c", code, json.dumps({**order, "parent": os.getpid()})]
 
 
 def run_once(order: dict[str, Any], limit: float) -> tuple[list[dict[str, Any]], str, str]:

@@ -44,6 +44,7 @@ def run(scratch, *arguments, environment, **variables):
             **environments.clean_environment(),
             **environments.variables_of(environment, scratch),
             **variables,
+            "PATH": "/nowhere",  # without a compiler
         },
         capture_output=True,
         text=True,

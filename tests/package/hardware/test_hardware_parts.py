@@ -69,7 +69,8 @@ def test_rows_after_the_deadline_are_not_reached(order):
 
 
 def test_modules_in_the_working_directory_do_not_hide_installed_ones(order, tmp_path, monkeypatch):
-    (tmp_path / "numpy.py").write_text("raise ImportError('of the working directory')")
+    for name in ("json", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('of the working directory')")
     monkeypatch.chdir(tmp_path)
     assert run({**order, "module": "broken_end"}, limit=60)["holds"]["verdict"] == "held"
 
