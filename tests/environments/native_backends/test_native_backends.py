@@ -70,7 +70,8 @@ def test_the_backend(gpus, capsys):
 def test_the_table(gpus):
     for ordinal, gpu in enumerate(gpus):
         for usm_type, number in TYPES.items():
-            entry, kind = _core.resolve(number, ordinal)
+            _, may_be_host, entry, kind = _core.resolve(number, ordinal)
+            assert may_be_host == (usm_type != "device")
             assert (entry.id, kind) == (gpu.id, usm_type)
             assert sx.device((number, ordinal)) is gpu
     assert {sx.dlpack.DeviceType(number).name.partition("_")[0] for number in TYPES.values()} == {
