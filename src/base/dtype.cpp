@@ -28,9 +28,11 @@ const DType& dtype_from_dlpack(DLDataType wanted) {
   for (const DType& row : dtypes) {
     if (wanted.code == row.code && wanted.bits == row.bits && wanted.lanes == 1) return row;
   }
+  const char* bytes =
+      wanted.bits < 8 ? "pass its bytes, such as tensor.view(torch.uint8) of torch, or " : "";
   fail(Error::Kind::buffer, "the producer's DLPack dtype (code ", int{wanted.code}, ", bits ",
-       int{wanted.bits}, ", lanes ", wanted.lanes,
-       ") is not exchanged; convert it on the producer's side to one of ", all_names());
+       int{wanted.bits}, ", lanes ", wanted.lanes, ") is not exchanged; ", bytes,
+       "convert it on the producer's side to one of ", all_names());
 }
 
 }  // namespace sycl_ext

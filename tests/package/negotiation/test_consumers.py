@@ -151,3 +151,14 @@ def test_explain_without_a_consumer():
     assert sx.explain(sx.zeros(3), device=["cpu"]) == sx.explain(sx.zeros(3), ["cpu"])
     with pytest.raises(TypeError, match="pass a list as the consumer"):
         sx.explain(sx.zeros(3), "cpu", device="cpu")
+
+
+def test_sub_byte_tensor_of_torch_is_refused_with_its_bytes():
+    """The advice works."""
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    advice = r"pass its bytes, such as tensor\.view\(torch\.uint8\)"
+    for take in (sx.from_dlpack, sx.as_tensor, lambda x: sx.exchange(x, np)):
+        with pytest.raises(BufferError, match=advice):
+            take(tensor)
+    assert sx.exchange(tensor.view(torch.uint8), np).tolist() == [0, 1, 2, 3]
