@@ -70,7 +70,7 @@ def speed(setup: Setup, source: str, target: str, nbytes: int) -> dict[str, floa
     expect(theirs_to, numbers(NEW, nbytes), "the copy")
     return {
         "GB/s": round(nbytes / ours / 1e9, 3),
-        "of the runtime": round(nbytes / theirs / 1e9, 3),
+        "GB/s of the runtime": round(nbytes / theirs / 1e9, 3),
         "ratio": round(theirs / ours, 2),
     }
 
