@@ -93,7 +93,8 @@ def run_hardware(machine: Machine, options: argparse.Namespace) -> int:
     begin = time.monotonic()
     try:
         device = hardware.choose(machine.devices, options.device)
-    except ValueError as error:
+        page, data = (writable(options.output, name) for name in (PAGE, JSON))
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     say = partial(print, file=sys.stderr, flush=True)
@@ -101,11 +102,16 @@ def run_hardware(machine: Machine, options: argparse.Namespace) -> int:
     parts = [one for one in PARTS if one is KERNELS or one.name in (options.part or NAMES)]
     how = {"quick": options.quick, "deadline": begin + SECONDS, "say": say}
     report = hardware.examine(machine, device, parts, **how)
-    options.output.mkdir(parents=True, exist_ok=True)
-    text, page = json.dumps(report, indent=1), options.output / PAGE
-    page.with_name(JSON).write_text(f"{text}\n")
+    text = json.dumps(report, indent=1)
+    data.write_text(f"{text}\n")
     page.write_text(as_page(report))
-    print(
-        text if options.json else f"{summary(report)}\nwritten: {page} and {page.with_name(JSON)}"
-    )
+    print(text if options.json else f"{summary(report)}\nwritten: {page} and {data}")
     return int(not report["ok"])
+
+
+def writable(folder: Path, name: str) -> Path:
+    """Return a file of a folder, which is made; raise OSError now if it cannot be written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.touch()
+    return path

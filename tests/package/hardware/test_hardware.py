@@ -117,15 +117,33 @@ def test_a_driver_that_changes_a_byte_is_found_by_round_trips(tmp_path):
     assert "| round trips | device USM, NumPy and back | did not hold | to_numpy: 1 of" in page
 
 
-def test_without_a_device_the_error_names_the_doctor(tmp_path):
+# ---- errors before the first part ----------------------------------------------------------------
+
+
+def refused(output, **variables):
+    """Run a report that cannot begin; return its error."""
     done = subprocess.run(
-        [sys.executable, "-m", "sycl_ext", "doctor", "--hardware", "--output", str(tmp_path)],
-        env={**environments.clean_environment(), "ONEAPI_DEVICE_SELECTOR": "cuda:*"},
+        [sys.executable, "-m", "sycl_ext", "doctor", "--hardware", "--output", str(output)],
+        env={**environments.clean_environment(), **variables},
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
     assert done.returncode == 1
-    assert "there is no SYCL device; python -m sycl_ext doctor says why" in done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_without_a_device_the_error_names_the_doctor(tmp_path):
+    error = refused(tmp_path, ONEAPI_DEVICE_SELECTOR="cuda:*")
+    assert "there is no SYCL device; python -m sycl_ext doctor says why" in error
     assert not list(tmp_path.iterdir())
+
+
+def test_an_output_that_cannot_be_written_is_an_error_at_once(tmp_path):
+    (tmp_path / "file").touch()
+    error = refused(tmp_path / "file", **environments.cpu())
+    assert error.startswith("error: ")
+    assert str(tmp_path / "file") in error
+    assert "1 of " not in error
