@@ -149,7 +149,7 @@ def test_move(places, count_copies, source, wish, number, copy):
     route = expected_routes(places, source, wish, "device")[number]
     tensor = tensor_on(places, source, "device")
     for way in (
-        lambda: tensor.to_device(asked, copy),
+        lambda: tensor.to_device(asked, copy=copy),
         lambda: sx.from_dlpack(tensor, device=asked, copy=copy),
         lambda: sx.as_tensor(ways.described(tensor), device=asked, copy=copy),
         lambda: sx.exchange(tensor, sx.device(asked), copy=copy),
