@@ -58,7 +58,6 @@ INTEROP = (
     *("mlx.core:array", "mlx.core:asarray", "mlx.core:from_dlpack"),
     *("array_api_strict:asarray", "array_api_strict:from_dlpack"),
     *("array_api_compat.torch:asarray", "array_api_compat.numpy:asarray"),
-    *("scipy.sparse:csr_array", "sklearn.utils:check_array"),
 )
 
 
