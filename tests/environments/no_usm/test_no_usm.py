@@ -44,7 +44,7 @@ def test_nothing_goes_there(bare, cpu):
     tensor = sx.zeros(3, device=cpu)
     for copy in (None, True):
         for call in (
-            lambda copy=copy: tensor.to_device(bare, copy),
+            lambda copy=copy: tensor.to_device(bare, copy=copy),
             lambda copy=copy: sx.from_dlpack(np.zeros(3), device=bare, copy=copy),
             lambda copy=copy: tensor.__dlpack__(dl_device=(14, 0), copy=copy),
         ):
