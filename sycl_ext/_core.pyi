@@ -348,9 +348,10 @@ def make_capsule(
     copied: bool,
     null_data: bool,
     companion: object,
-    /,
+    *,
+    queue: Queue | None = None,
 ) -> CapsuleType:
-    """A DLPack capsule over the tensor's memory; `null_data`: NULL if there are no elements.  `companion` lives as long as the export."""
+    """A DLPack capsule over the tensor's memory; `queue`: of the consumer's work; `null_data`: NULL if there are no elements.  `companion` lives as long as the export."""
 
 def extent_of(tensor: TensorBase, of_memory: bool, /) -> tuple[int, int]:
     """Size of the block, or of the bytes of all elements, and where the first element is in it."""

@@ -60,6 +60,10 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   }
   const bool submits = static_cast<int>(options.device.device_type) != kDLCPU;
   submits ? tensor.memory->fetch_queues() : tensor.memory->show_to_host();
+  if (submits && options.queue) tensor.memory->name_queue(*options.queue);
+  if (submits && static_cast<int>(options.device.device_type) != kDLOneAPI) {
+    tensor.memory->use.lose_track();  // the consumer works on streams of CUDA or HIP
+  }
   const int ndim = tensor.layout.ndim();
   const auto dims_bytes = 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
   void* const raw = std::malloc(sizeof(Block<Managed>) + dims_bytes);

@@ -14,6 +14,8 @@ struct ExportOptions {
   // An array without elements is exported with a NULL pointer, as DLPack asks for; a few consumers
   // need an address all the same.
   bool null_data = true;
+  // The queue that the consumer named for its work; nullptr: it named none.
+  const Queue* queue = nullptr;
   Owner companion = Owner(nullptr, nullptr);  // which goes when the deleter runs
 };
 

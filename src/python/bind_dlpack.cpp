@@ -21,13 +21,17 @@ void bind_dlpack(py::module_& m) {
     note_offer(tensor.ptr(), Py_None);
   });
   m.def("live_exports", &live_exports);
-  m.def("make_capsule", [](const Tensor& tensor, bool versioned, std::pair<int, int> device,
-                           bool copied, bool null_data, const py::object& companion) {
-    PyObject* const kept = companion.is_none() ? nullptr : Py_NewRef(companion.ptr());
-    return own(
-        make_capsule(tensor, versioned,
-                     {read_device(device), copied, null_data, Owner(kept, release_python_object)}));
-  });
+  m.def(
+      "make_capsule",
+      [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
+         bool null_data, const py::object& companion, const std::optional<Queue>& queue) {
+        PyObject* const kept = companion.is_none() ? nullptr : Py_NewRef(companion.ptr());
+        return own(make_capsule(tensor, versioned,
+                                {read_device(device), copied, null_data, queue ? &*queue : nullptr,
+                                 Owner(kept, release_python_object)}));
+      },
+      py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
+      py::arg("null_data"), py::arg("companion"), py::kw_only(), py::arg("queue") = std::nullopt);
   m.def("consume_capsule", [](const py::object& capsule) {
     Imported imported = consume_capsule(capsule.ptr());
     return std::make_pair(std::move(imported.tensor), imported.copied);

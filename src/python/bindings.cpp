@@ -44,6 +44,13 @@ void bind_hooks(py::module_& m) {
 }  // namespace
 
 PYBIND11_MODULE(_core, m) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(
+        PyExc_ImportError,
+        "sycl_ext does not work in a sub-interpreter, nor does NumPy, which it uses; use "
+        "threads or processes");
+    throw py::error_already_set();
+  }
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       std::rethrow_exception(pointer);

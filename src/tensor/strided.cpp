@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+
+#include "base/dtype.hpp"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -242,6 +245,16 @@ void merge_axes(CopyLoops* loops) noexcept {
   loops->ndim = merged;
 }
 
+// Whether every item size is one of the first `count` powers of two.
+template <class Dtypes>
+static constexpr bool has_a_loop_for_each(const Dtypes& all, std::size_t count) {
+  for (const DType& dtype : all) {
+    const std::size_t size = dtype.itemsize();
+    if (size == 0 || (size & (size - 1)) != 0 || size >> count != 0) return false;
+  }
+  return true;
+}
+
 void copy_strided(const CopyLoops& loops) noexcept {
   const std::size_t run = loops.run();
   if (run > loops.itemsize || loops.ndim == 0) {
@@ -249,10 +262,11 @@ void copy_strided(const CopyLoops& loops) noexcept {
              [run](std::byte* to, const std::byte* from) { std::memcpy(to, from, run); });
     return;
   }
-  // By the logarithm of the size of an element.
+  // By the logarithm of the size of an element, of each dtype.
   static constexpr void (*copies[])(const CopyLoops&) noexcept = {
       copy_elementwise<1>, copy_elementwise<2>, copy_elementwise<4>, copy_elementwise<8>,
       copy_elementwise<16>};
+  static_assert(has_a_loop_for_each(dtypes, std::size(copies)), "a dtype has no loop here");
   copies[__builtin_ctzl(loops.itemsize)](loops);
 }
 

@@ -46,7 +46,9 @@ def export(
         else:
             _core.order_after(consumer, tensor)
     companion = remember(result, label) if ENABLED else None
-    return _core.make_capsule(result, versioned, label, found.copies > 0, True, companion)
+    return _core.make_capsule(
+        result, versioned, label, found.copies > 0, True, companion, queue=consumer
+    )
 
 
 def _takes_versioned(max_version: Any) -> bool:

@@ -20,6 +20,9 @@ namespace sycl_ext {
 //
 // In every state but `own`, the queues of other code are asked before the block is freed or read.
 //
+// A stream of CUDA or HIP that a consumer works on cannot be asked.  A block that was exported for
+// one is `untraced`: it is freed by a call that waits for the device, and is not used again.
+//
 // Apart from the state there are two counts of handles: of all of them, the last of which frees the
 // block, and of those that last by themselves (MemoryKeeper in usm.hpp).
 class BlockUse {
@@ -44,6 +47,10 @@ class BlockUse {
       exposed_.store(true, std::memory_order_release);
     }
   }
+
+  // A consumer gets the block whose stream cannot be asked.
+  void lose_track() noexcept { untraced_.store(true, std::memory_order_release); }
+  bool is_untraced() const noexcept { return untraced_.load(std::memory_order_acquire); }
 
   // The host gets a view of the block, which may return as host memory of other code: the block is
   // then exposed.  True: it is the first such view.
@@ -77,7 +84,7 @@ class BlockUse {
   // Never smaller than the next: how often the block was lent, and was given back, so far; and how
   // often it had been given back when its queues were last seen idle.
   std::atomic<std::uint64_t> lent_{0}, given_back_{0}, seen_idle_{0};
-  std::atomic<bool> exposed_{false}, is_seen_by_host_{false};
+  std::atomic<bool> exposed_{false}, untraced_{false}, is_seen_by_host_{false};
 };
 
 }  // namespace sycl_ext

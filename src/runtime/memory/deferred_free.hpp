@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 
 #include "runtime/sycl/queue.hpp"
@@ -17,7 +18,11 @@ namespace sycl_ext {
 // Queues with work that may use a block.
 class QueueSet {
  public:
-  void add(const Queue& queue) noexcept { queues_[size_++] = &queue; }
+  static constexpr std::size_t most = 24;
+  void add(const Queue& queue) noexcept {
+    if (size_ == most) std::abort();  // the sum of those below is larger than `most`
+    queues_[size_++] = &queue;
+  }
   const Queue* const* begin() const noexcept { return queues_.data(); }
   const Queue* const* end() const noexcept { return queues_.data() + size_; }
   bool empty() const noexcept { return size_ == 0; }
@@ -28,7 +33,7 @@ class QueueSet {
   }
 
  private:
-  std::array<const Queue*, 5> queues_{};  // the most that Allocation::busy_queues() finds
+  std::array<const Queue*, most> queues_{};
   std::size_t size_ = 0;
 };
 

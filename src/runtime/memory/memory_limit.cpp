@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 
 #include "base/interpreter.hpp"
+#include "base/scope_exit.hpp"
 #include "base/waiting.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/memory/deferred_free.hpp"
@@ -21,6 +23,9 @@ using Clock = std::chrono::steady_clock;
 // In a row, of a handler that returns true: other threads may take memory that it frees.
 constexpr int most_fruitless_calls = 100;
 
+// Whether a thread is in the handler.  It may wait for another thread, whose allocation would wait
+// for the handler: so that allocation fails at once.
+std::atomic<bool> is_handler_running{false};
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
 
@@ -37,10 +42,12 @@ std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
 bool ask_handler(const Entry& entry, std::size_t nbytes) {
   const MakeRoom ask = make_room;
   if (!ask || is_asking) return false;
-  struct Asking {
-    Asking() { is_asking = true; }
-    ~Asking() { is_asking = false; }
-  } asking;
+  if (is_handler_running.exchange(true)) return false;
+  is_asking = true;
+  const ScopeExit end([] {
+    is_asking = false;
+    is_handler_running = false;
+  });
   const Entry& root = *find_entry(entry.root_id);
   return ask(entry, nbytes) || (&root != &entry && ask(root, nbytes));
 }

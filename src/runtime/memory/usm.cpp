@@ -16,6 +16,7 @@
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/memory/memory_limit.hpp"
 #include "runtime/memory/pools.hpp"
+#include "runtime/sycl/commands.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 #include "runtime/sycl/usm_aspects.hpp"
@@ -39,11 +40,14 @@ void free_block(void* block, const Entry* entry) noexcept {
   }
 }
 
-// Of a private context nothing is kept, nor a block that is larger than its pool allows.
+// Of a private context nothing is kept, nor a block that is larger than its pool allows, nor one on
+// which a stream may work that cannot be asked: the drivers of CUDA and HIP wait in a free until
+// the device is idle.
 void give_back(const Allocation& block) noexcept {
   const auto free = [entry = block.entry](void* data) { free_block(data, entry); };
   pool_of(block.entry, block.kind)
-      .keep({block.data, block.capacity}, free, /*stays=*/!block.is_private());
+      .keep({block.data, block.capacity}, free,
+            /*stays=*/!block.is_private() && !block.use.is_untraced());
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
@@ -70,6 +74,23 @@ template <class... Parts>
        "; free other tensors, or take a smaller block or another usm_type");
 }
 
+[[noreturn]] void fail_lost(const Entry& entry, const char* reason) {
+  throw DeviceLost("device " + std::to_string(entry.id) + " ('" + entry.name +
+                   "') is lost, and does nothing any more: " + reason +
+                   "; start a new process, and look at the log of the system for the cause");
+}
+
+// The runtime returns no memory of a lost device, and no reason: a command says which it is.
+void require_not_lost(const Entry& entry) {
+  const WithoutGil released;
+  try {
+    const RuntimeCall call("asking whether a device is lost");
+    sycl::queue(entry.commands().state().queue).ext_oneapi_submit_barrier();
+  } catch (const sycl::exception& error) {
+    if (is_device_lost(error)) fail_lost(entry, error.what());
+  }
+}
+
 // nullptr: not enough memory.
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const WithoutGil released;
@@ -79,6 +100,7 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   try {
     return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
   } catch (const sycl::exception& error) {
+    if (is_device_lost(error)) fail_lost(entry, error.what());
     fail_allocation(nbytes, wanted, entry, error.what());
   }
 }
@@ -166,6 +188,7 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     return is_taken();
   };
   if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
+  if (!passed) require_not_lost(entry);
   if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
   fail_allocation(nbytes, kind, entry, "of the ", pools_of(*passed).limit,
                   " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
@@ -194,7 +217,8 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
 
 void Allocation::let_go(const Allocation* block) noexcept {
   std::unique_ptr<Allocation> mine(const_cast<Allocation*>(block));
-  if (release_depth == deepest_release || !are_idle(block->awaited_queues())) {
+  const bool waits = block->use.is_untraced() || !are_idle(block->awaited_queues());
+  if (waits || release_depth == deepest_release) {
     return free_after_work(std::move(mine));
   }
   ++release_depth;
@@ -218,6 +242,30 @@ Allocation::~Allocation() {
   if (is_private() || use.is_seen_by_host()) found_by_address.remove(this);
   is_ours() ? give_back(*this) : owner_->reset();
   if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
+  for (NamedQueue* named = named_queues_; named;) {
+    delete std::exchange(named, named->next);
+  }
+}
+
+void Allocation::name_queue(const Queue& queue) const {
+  static_assert(5 + most_named <= QueueSet::most, "busy_queues() would not fit");
+  fetch_queues();
+  const Queue* const shared = entry ? entry->fetched_queue() : nullptr;
+  if ((own_queue && queue == own_queue) || (shared && queue == *shared)) return;
+  NamedQueue* first = named_queues_.load(std::memory_order_acquire);
+  for (;;) {
+    std::size_t count = 0;
+    for (const NamedQueue* named = first; named; named = named->next, ++count) {
+      if (named->queue == queue) return;
+    }
+    if (queue.records()) return;  // nothing runs on it
+    if (count == most_named) return use.lose_track();
+    std::unique_ptr<NamedQueue> mine(new NamedQueue{queue, first});
+    if (named_queues_.compare_exchange_strong(first, mine.get(), std::memory_order_acq_rel)) {
+      (void)mine.release();
+      return;
+    }
+  }
 }
 
 Owner keep_memory(Memory memory) { return {new MemoryKeeper(std::move(memory)), release_keeper}; }
@@ -267,6 +315,10 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   if (entry) add(entry->made_commands());
   if (!of_others) return set;
   if (own_queue) add(&own_queue);
+  for (const NamedQueue* named = named_queues_.load(std::memory_order_acquire); named;
+       named = named->next) {
+    add(&named->queue);
+  }
   if (!entry) return set;
   add(entry->fetched_queue());
   add(entry->made_extension_queue());

@@ -8,6 +8,7 @@
 // (deferred_free.hpp).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -81,6 +82,9 @@ class Allocation final : public Deferred {
   // The block that the owner of this one keeps (keep_memory); nullptr: another kind of owner, or
   // none.
   const Allocation* kept_block() const noexcept;
+  // A consumer named the queue of its work at an export: it is one of the block's, and is asked
+  // while there may be work of others.
+  void name_queue(const Queue& queue) const;
   // The owner of a borrowed block waits for work on it, unless other code got the block here.
   QueueSet awaited_queues() const noexcept override {
     return busy_queues(may_have_work_of_others());
@@ -109,6 +113,14 @@ class Allocation final : public Deferred {
   bool settle(bool wait, bool told) const;
 
   std::optional<Owner> owner_;  // of a borrowed block
+  // The queues that consumers named, newest first.  They stay until the block ends, so that others
+  // can read the list without a lock.
+  struct NamedQueue {
+    const Queue queue;
+    NamedQueue* const next;
+  };
+  static constexpr std::size_t most_named = 16;
+  mutable std::atomic<NamedQueue*> named_queues_{nullptr};
 };
 
 class Memory {

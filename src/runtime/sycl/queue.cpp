@@ -120,6 +120,11 @@ bool Queue::is_at(const void* address) const noexcept {
 
 bool Queue::in_order() const noexcept { return state_->in_order; }
 
+bool Queue::records() const {
+  const WithoutGil released;
+  return is_recording(*state_);
+}
+
 // An event of another context crashes libintelocl.  Level Zero v1 unlocks the queue while it adds
 // an event of another device, and unlocks it once more when the driver fails meanwhile: the queue
 // then hangs, or two threads are in it. (createAndRetainUrZeEventList in

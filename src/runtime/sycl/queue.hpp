@@ -35,6 +35,8 @@ class Queue {
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
   bool is_at(const void* address) const noexcept;      // of a `sycl::queue`
   bool in_order() const noexcept;
+  // Whether its commands become nodes of a SYCL graph, which runs them later on another queue.
+  bool records() const;
   // Whether its commands can wait for an event of the other queue.  False: it takes a wait on the
   // host.
   bool can_follow(const Queue& other) const;

@@ -20,6 +20,7 @@ from producers import over, read
 from samples import bits, values
 from sycl_ext import _core
 from sycl_ext._cli import main
+from waiting import eventually
 
 BACKEND = os.environ["SYCL_EXT_ENVIRONMENT"]
 #: DLPack's device types of the kinds of USM, as dlpack.h numbers them.
@@ -279,3 +280,15 @@ def test_it_has_no_inter_process_handles(gpus):
     with pytest.raises(BufferError, match="not in memory that processes can share") as refused:
         sx.ipc.handle(t)
     assert sx.ipc.handle(eval(str(refused.value).partition("copy it: ")[2]))
+
+
+def test_block_that_a_native_stream_had_is_not_handed_out(gpus):
+    """Nobody can ask a stream of CUDA or HIP: its block goes to a free that waits, not to a pool."""
+    tensor = sx.empty(1000, "uint8", device=gpus[0])
+    for stream in (None, -1, 1):
+        tensor.__dlpack__(stream=stream, dl_device=(TYPES["device"], 0), **V1)
+    sx.memory.release_cached()
+    before = sx.memory.cached()
+    del tensor
+    assert eventually(lambda: not _core._test.deferred_frees())
+    assert sx.memory.cached() == before

@@ -4,13 +4,16 @@
 import operator
 import os
 
+import dpctl
+import dpctl.memory
 import numpy as np
 import pytest
 
 import sycl_ext as sx
-from dlpack_conformance.structs import READ_ONLY, managed_in
+from dlpack_conformance.structs import READ_ONLY, call_deleter, managed_in, take
 from producers import Foreign, as_strided, check_export
 from samples import LAYOUTS, bits, numbers, values
+from way_results import Described
 
 # ---- the table -----------------------------------------------------------------------------------
 
@@ -176,3 +179,35 @@ def test_explain_names_what_the_device_cannot_do(gpu):
     plan = sx.explain(np.zeros(3), gpu)
     assert plan.copies == 1
     assert ("float64" in str(plan)) == (not gpu.has_fp64)
+
+
+def address_in(tensor):
+    """Of its memory, without telling the tensor that other code has it."""
+    return managed_in(tensor.__dlpack__(stream=-1, max_version=(1, 0))).dl_tensor.data
+
+
+def test_block_with_work_on_a_named_queue_is_not_handed_out(gpu, hold):
+    """The consumer drops its view while the queue that it named still writes."""
+    queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+    source = dpctl.memory.MemoryUSMDevice(1000, queue=queue)
+    tensor = sx.empty(1000, "uint8", device=gpu)
+    with hold() as held:
+        capsule = tensor.__dlpack__(stream=queue, max_version=(1, 0))
+        address = managed_in(capsule).dl_tensor.data
+        fields = {
+            "data": (address, False),
+            "shape": (1000,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 1,
+            "syclobj": queue,
+        }
+        target = dpctl.memory.as_usm_memory(Described(fields, None))
+        event = queue.memcpy_async(target, source, 1000)
+        managed, versioned = take(capsule)
+        call_deleter(managed, versioned=versioned)
+        del tensor
+        others = [sx.empty(1000, "uint8", device=gpu) for _ in range(20)]
+        assert address not in map(address_in, others)
+        held.release()
+    event.wait()

@@ -2,6 +2,7 @@
 """Statistics of allocations, and the limit of a device with its callback."""
 
 import gc
+import threading
 
 import dpctl
 import numpy as np
@@ -163,3 +164,25 @@ def test_the_limit_of_a_root_is_that_of_its_contexts_and_parts():
         sx.empty(3, device=private)
     sx.empty(3)
     limit(private, None)
+
+
+def test_allocation_while_the_callback_of_another_thread_runs_fails_at_once():
+    """The callback may wait for it, which was a deadlock, or an endless recursion."""
+    found = []
+
+    def allocate():
+        try:
+            found.append(sx.empty(1000, "uint8"))
+        except MemoryError as error:
+            found.append(error)
+
+    def wait_for_another(nbytes):
+        thread = threading.Thread(target=allocate)
+        thread.start()
+        thread.join()
+        return False
+
+    limit(sx.device(), 0, wait_for_another)
+    with pytest.raises(MemoryError, match="memory.limit"):
+        sx.empty(1000, "uint8")
+    assert [type(one) for one in found] == [MemoryError]
