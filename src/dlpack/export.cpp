@@ -59,8 +59,12 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
          "(max_version=None); pass max_version=(1, 0) or copy=True");
   }
   const bool submits = static_cast<int>(options.device.device_type) != kDLCPU;
-  submits ? tensor.memory->fetch_queues() : tensor.memory->show_to_host();
-  if (submits && options.queue) tensor.memory->name_queue(*options.queue);
+  if (submits) {
+    tensor.memory->fetch_queues();
+    if (options.queue) tensor.memory->name_queue(*options.queue);
+  } else {
+    tensor.memory->show_to_host();
+  }
   if (submits && static_cast<int>(options.device.device_type) != kDLOneAPI) {
     tensor.memory->use.lose_track();  // the consumer works on streams of CUDA or HIP
   }

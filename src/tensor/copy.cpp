@@ -404,7 +404,10 @@ void fill_zero(const Tensor& compact) {
   if (nbytes == 0) return;
   const bool by_host = compact.host_accessible();
   const WithoutGil released(!by_host || nbytes >= gil_threshold);
-  if (by_host) return static_cast<void>(std::memset(compact.data, 0, nbytes));
+  if (by_host) {
+    std::memset(compact.data, 0, nbytes);
+    return;
+  }
   compact.memory->entry->commands().fill_zero(compact.data, nbytes);
 }
 

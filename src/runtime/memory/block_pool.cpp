@@ -42,19 +42,22 @@ KeptBlock BlockPool::take_kept(std::size_t nbytes) noexcept {
   return block;
 }
 
-KeptBlock BlockPool::add(KeptBlock* block, bool stays) noexcept {
+bool BlockPool::add(const KeptBlock& block, bool may_stay) noexcept {
   const std::lock_guard<Mutex> lock(locks.pools);
-  if (const KeptBlock added{std::exchange(block->data, nullptr), block->nbytes}; added.data) {
-    use_.bytes -= static_cast<std::int64_t>(added.nbytes);
-    --use_.live;
-    if (!stays || added.nbytes > largest_) return added;
-    try {
-      blocks_.push_back(added);
-    } catch (...) {  // no memory to remember the block with
-      return added;
-    }
-    use_.kept += added.nbytes;
+  use_.bytes -= static_cast<std::int64_t>(block.nbytes);
+  --use_.live;
+  if (!may_stay || block.nbytes > largest_) return false;
+  try {
+    blocks_.push_back(block);
+  } catch (...) {  // no memory to remember the block with
+    return false;
   }
+  use_.kept += block.nbytes;
+  return true;
+}
+
+KeptBlock BlockPool::take_surplus() noexcept {
+  const std::lock_guard<Mutex> lock(locks.pools);
   if (use_.kept <= most_ && blocks_.size() <= most_blocks) return {};
   const KeptBlock oldest = blocks_.front();
   blocks_.erase(blocks_.begin());

@@ -42,11 +42,14 @@ class BlockPool {
     if (!block.data && (block = make()).data) add_fresh(block.nbytes);
     return block;
   }
-  // The block is no longer in use, and is kept if it `stays`; `release` gets the data of those that
-  // have to go for it, or its own.
+  // The block is no longer in use.  It is kept for the next allocation if it may stay and is not
+  // too large; `release` gets its data if it is not kept, and the data of older blocks that it
+  // displaces.
   template <class Release>
-  void keep(KeptBlock block, const Release& release, bool stays = true) noexcept {
-    while (void* const gone = add(&block, stays).data) release(gone);
+  void keep(const KeptBlock& block, const Release& release, bool may_stay = true) noexcept {
+    if (!block.data) return;
+    if (!add(block, may_stay)) return release(block.data);
+    while (void* const oldest = take_surplus().data) release(oldest);
   }
   // Hands every kept block to `release`.
   template <class Release>
@@ -59,8 +62,10 @@ class BlockPool {
   KeptBlock take_kept(std::size_t nbytes) noexcept;
   void add_fresh(std::size_t nbytes) noexcept;
   void count(std::size_t nbytes) noexcept;  // one more in use, under the lock
-  // Takes the block over, and returns one that has to go.
-  KeptBlock add(KeptBlock* block, bool stays) noexcept;
+  // The block is no longer in use.  True: it is kept.
+  bool add(const KeptBlock& block, bool may_stay) noexcept;
+  // Takes the oldest block out if more are kept than may be; no data: none is to go.
+  KeptBlock take_surplus() noexcept;
   std::vector<KeptBlock> take_all() noexcept;
 
   const std::size_t most_, largest_;

@@ -10,13 +10,14 @@ namespace sycl_ext {
 
 // The state of a block, of which every number can be read at any time by any thread.
 //
-// | state    | who can submit work on the block                            | it ends with |
-// |----------|-------------------------------------------------------------|-------------------------|
-// | own      | this package, whose commands are known                      | lend(), expose() | |
-// lent     | a holder too: a device export, or a view of an extension    | the last give_back() |
-// | returned | nobody any more, but the work of such a holder may be       | lend(), expose(), | |
-// | pending                                                     | seen_idle()             | |
-// exposed  | all code that got the address or the queue, at any time     | never |
+// clang-format off
+// | state    | who can submit work on the block                      | it ends with                  |
+// |----------|-------------------------------------------------------|-------------------------------|
+// | own      | this package, whose commands are known                | lend(), expose()              |
+// | lent     | a device export or a view of an extension as well     | the last give_back()          |
+// | returned | nobody else any more, but their work may be pending   | lend(), expose(), seen_idle() |
+// | exposed  | all code that got the address or the queue, for ever  | never                         |
+// clang-format on
 //
 // In every state but `own`, the queues of other code are asked before the block is freed or read.
 //

@@ -47,7 +47,7 @@ void give_back(const Allocation& block) noexcept {
   const auto free = [entry = block.entry](void* data) { free_block(data, entry); };
   pool_of(block.entry, block.kind)
       .keep({block.data, block.capacity}, free,
-            /*stays=*/!block.is_private() && !block.use.is_untraced());
+            /*may_stay=*/!block.is_private() && !block.use.is_untraced());
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
@@ -240,7 +240,11 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
 
 Allocation::~Allocation() {
   if (is_private() || use.is_seen_by_host()) found_by_address.remove(this);
-  is_ours() ? give_back(*this) : owner_->reset();
+  if (is_ours()) {
+    give_back(*this);
+  } else {
+    owner_->reset();
+  }
   if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
   for (NamedQueue* named = named_queues_; named;) {
     delete std::exchange(named, named->next);
