@@ -70,7 +70,8 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
   // Its producer has had a queue of ours, or has shown one of its own.
   if (!on_host && (options.expected || options.queue)) memory->show();
   const bool has_queue = on_host || !entry || !options.queue || *options.queue == memory->queue();
-  Tensor view{use->take_back(), data, &dtype, std::move(layout), readonly, on_host};
+  use->was_not_used();
+  Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   if (!has_queue) view = on_queue(view, *options.queue, keep_memory(view.memory));
   // A host copy of ours is settled as any host memory is.
   if (on_host && options.host_reader) view = relabel(view, *options.host_reader, UsmKind::system);
@@ -132,8 +133,9 @@ Imported import_managed(Managed* managed, ImportOptions options) {
     home->queue();  // reads wait for it
   }
   if (InUse* const use = own_export(managed)) {
-    return {view_known(use, data, dtype, std::move(layout), dl.device, named, readonly, options),
-            copied};
+    Tensor view =
+        view_known(use, data, dtype, std::move(layout), dl.device, named, readonly, options);
+    return {std::move(view), copied, std::move(owner)};
   }
   if (named.is_host) {
     return {borrow_host(data, dtype, std::move(layout), readonly, std::move(owner), options.settle,

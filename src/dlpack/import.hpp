@@ -11,6 +11,9 @@ namespace sycl_ext {
 struct Imported {
   Tensor tensor;
   bool copied;  // the producer says that the memory was made only for us
+  // An export of this package that has come back.  It is a keeper of the memory (MemoryKeeper), and
+  // ends when an instance shows the collector the tensor, not before.
+  Owner returned = Owner(nullptr, nullptr);
 };
 
 struct ImportOptions {

@@ -11,6 +11,16 @@
 
 namespace sycl_ext {
 
+namespace {
+
+// An instance, and whether it is a copy.
+using Wrapped = std::pair<py::object, bool>;
+Wrapped wrapped(Imported&& imported) {
+  return {own(wrap_tensor(std::move(imported.tensor), nullptr)), imported.copied};
+}
+
+}  // namespace
+
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
   m.def("watch_offer", [](const py::object& handed, const py::object& offers) {
@@ -32,10 +42,8 @@ void bind_dlpack(py::module_& m) {
       },
       py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
       py::arg("null_data"), py::arg("companion"), py::kw_only(), py::arg("queue") = std::nullopt);
-  m.def("consume_capsule", [](const py::object& capsule) {
-    Imported imported = consume_capsule(capsule.ptr());
-    return std::make_pair(std::move(imported.tensor), imported.copied);
-  });
+  m.def("consume_capsule",
+        [](const py::object& capsule) { return wrapped(consume_capsule(capsule.ptr())); });
   m.def("import_capsule", [](const py::object& x, const py::object& capsule,
                              const std::pair<int, int>& device, bool never_copy, bool readonly,
                              const std::optional<Queue>& queue, const py::object& base) {
@@ -44,11 +52,11 @@ void bind_dlpack(py::module_& m) {
     return own(import_capsule(x.ptr(), capsule.ptr(), options, never_copy, readonly, base.ptr())
                    .release());
   });
-  m.def("import_through_table", [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
+  m.def("import_through_table", [](const py::object& x) -> std::optional<Wrapped> {
     std::optional<Imported> imported =
         import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));
     if (!imported) return std::nullopt;
-    return std::make_pair(std::move(imported->tensor), imported->copied);
+    return wrapped(*std::move(imported));
   });
   m.def("facts_of_class", [](const py::type& cls) {
     return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;

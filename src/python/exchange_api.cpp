@@ -129,9 +129,9 @@ int borrow_from_object(void* object, DLTensor* out) {
 
 int to_object(DLManagedTensorVersioned* managed, void** out) {
   return guarded(-1, [&] {
-    Tensor tensor = import_managed(managed, {}).tensor;
-    PyObject* type = tensor.on_host ? hooks.host_view_class : hooks.tensor_class;
-    *out = wrap_tensor(std::move(tensor), nullptr, reinterpret_cast<PyTypeObject*>(type));
+    Imported imported = import_managed(managed, {});
+    PyObject* type = imported.tensor.on_host ? hooks.host_view_class : hooks.tensor_class;
+    *out = wrap_tensor(std::move(imported.tensor), nullptr, reinterpret_cast<PyTypeObject*>(type));
     return *out ? 0 : -1;
   });
 }

@@ -165,14 +165,11 @@ class MemoryKeeper {
   }
   MemoryKeeper(MemoryKeeper&&) noexcept = default;
   MemoryKeeper& operator=(MemoryKeeper&&) = delete;
-  ~MemoryKeeper() { release(); }
+  ~MemoryKeeper() {
+    if (memory_ && !memory_->is_ours()) memory_->use.drop_keeper();
+  }
 
   const Memory& memory() const noexcept { return memory_; }
-  // The handle, for a tensor; the keeper ends.
-  Memory release() noexcept {
-    if (memory_ && !memory_->is_ours()) memory_->use.drop_keeper();
-    return std::move(memory_);
-  }
 
  private:
   Memory memory_;
@@ -193,11 +190,6 @@ class InUse {
   // No holder has submitted any.
   void was_not_used() noexcept {
     if (std::exchange(submits_, false)) memory()->use.give_back_unused();
-  }
-  // The handle, which has come back to this package.
-  Memory take_back() noexcept {
-    was_not_used();
-    return keeper_.release();
   }
 
  private:

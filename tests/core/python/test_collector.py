@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The garbage collector runs in another thread while a call works on memory without the GIL."""
 
+import gc
+
 import pytest
 
 import environments
+import sycl_ext as sx
 
 #: A tensor without a base, whose memory a Python object owns: the collector looks through it.
 SOURCES = """
@@ -138,3 +141,60 @@ def test_owner_of_memory_in_use_is_not_finalized(environment, work, tmp_path):
         environments.variables_of(environment, tmp_path),
         near=__file__,
     )
+
+
+class Producer:
+    def __init__(self, capsule, device):
+        self.capsule, self.device = capsule, device
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+
+HAND_BACK = {
+    "from_dlpack(capsule)": lambda capsule, _: sx.from_dlpack(capsule),
+    "as_tensor(capsule)": lambda capsule, _: sx.as_tensor(capsule),
+    "from_dlpack(capsule, device)": lambda capsule, device: sx.from_dlpack(capsule, device=device),
+    "from_dlpack(producer)": lambda *parts: sx.from_dlpack(Producer(*parts)),
+    "as_tensor(producer)": lambda *parts: sx.as_tensor(Producer(*parts)),
+    "host_view(producer)": lambda *parts: sx.host_view(Producer(*parts)),
+}
+
+
+@pytest.mark.parametrize("way", HAND_BACK)
+def test_owner_of_an_export_that_comes_back_is_not_finalized(way):
+    """A collection runs at each allocation in turn; some are between the capsule and the result."""
+
+    class Owner:
+        def __init__(self):
+            self.tensor = sx.zeros(4, usm_type="shared")
+
+        @property
+        def __sycl_usm_array_interface__(self):
+            return self.tensor.__sycl_usm_array_interface__
+
+        def __del__(self):
+            finalized.append(self)
+
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    try:
+        for threshold in range(1, 40):
+            finalized = []
+            owner = Owner()
+            owner.itself = tensor = sx.as_tensor(owner)
+            device, capsule = tensor.__dlpack_device__(), tensor.__dlpack__(max_version=(1, 3))
+            del owner, tensor
+            gc.set_threshold(threshold, 1, 1)
+            result = HAND_BACK[way](capsule, device)
+            gc.set_threshold(0)
+            assert not finalized, f"a collection after {threshold} allocations"
+            del result, capsule
+            gc.collect()
+            assert finalized
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
