@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint architecture test test-left-out test-long test-interop test-processes
-.PHONY: nightly bare bench generate format clean distclean
+.PHONY: neo nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: hardware wheel wheel-here repair-wheel sdist conda afternoon
 
@@ -29,6 +29,7 @@ help:
 	@echo "make test          lint, architecture, tests"
 	@echo "make test-left-out  the tests that it has left out, when what they need is installed"
 	@echo "make test-long     the tests that are not for every day (5 minutes)"
+	@echo "make neo           Intel's real driver without a GPU, and PoCL 7 (5 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  Dask, Ray, joblib, torch.distributed, and three MPIs (5 minutes)"
@@ -104,6 +105,14 @@ test-left-out: setup
 # The tests that are marked `long`: environments that differ little from others, whole matrices, repetitions.
 test-long: setup
 	SYCL_EXT_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
+
+NEO_TESTS := tests/environments/test_environments.py tests/environments/test_driver_answers.py
+# Intel's real driver without a GPU, and PoCL 7, from Debian sid, without root. Where they cannot be fetched, one line
+# says that nothing was tested.
+neo: setup
+	@code=0; $(BIN)/python tests/support/real_drivers/build.py || code=$$?; \
+	if [ $$code = 3 ]; then exit 0; elif [ $$code != 0 ]; then exit $$code; fi; \
+	SYCL_EXT_NEO=1 $(BIN)/python -m pytest -n 2 $(NEO_TESTS) $(PYTEST_OPTIONS)
 
 # Environments of their own: these libraries are large, and NumPy 1.26 is one of them.
 test-interop:

@@ -41,7 +41,7 @@ FILES = {
     "level_zero_v1": ("environments/test_level_zero_devices.py", "-k", "level_zero_v1"),
     "level_zero_v2": ("environments/test_level_zero_devices.py", "-k", "level_zero_v2"),
 }
-ENVIRONMENTS = tuple(dict.fromkeys(("cpu", *environments.ENVIRONMENTS, "two_runtimes")))
+ENVIRONMENTS = tuple(dict.fromkeys(("cpu", *environments.ALL, "two_runtimes")))
 
 
 def run_files(
@@ -58,14 +58,14 @@ def run_files(
 def run_environment(
     name: str, scratch: Path, tests: str | None = None
 ) -> tuple[subprocess.CompletedProcess[Any], Path]:
-    """Run the tests that `environments.ENVIRONMENTS` names, or those of another folder."""
+    """Run the tests that `environments.ALL` names, or those of another folder."""
     junit_xml = scratch / "environment.xml"
     return environments.run(name, scratch, "-q", f"--junitxml={junit_xml}", tests=tests), junit_xml
 
 
 def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess[Any], Path]]:
     """Run everything that runs in an environment, one process after the other."""
-    if name in environments.ENVIRONMENTS:
+    if name in environments.ALL:
         yield run_environment(name, scratch)
     if name in FILES and name != "level_zero_v1":  # all of its tests are long
         yield run_files(name, scratch)

@@ -14,7 +14,15 @@ LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
 
 
 def runs():
-    """Each environment once; that with the matrix of `pending` again, with all of it."""
+    """Each environment once; that with the matrix of `pending` again, with all of it.
+
+    With ``make neo`` those of the real drivers, one folder of tests after the other.
+    """
+    if environments.NEO:
+        for name, which in environments.REAL_DRIVERS.items():
+            for folder in (which.folder, *which.also):
+                yield pytest.param(name, folder, id=f"{name}, {folder}")
+        return
     for name in environments.ENVIRONMENTS:
         marks = [pytest.mark.long] if name in LONG else []
         yield pytest.param(name, None, marks=marks, id=name)
@@ -24,11 +32,11 @@ def runs():
     yield pytest.param(kernels, None, marks=pytest.mark.long, id=f"{kernels}, every cell")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600 if environments.NEO else 300)
 @pytest.mark.parametrize(("name", "tests"), list(runs()))
 def test_environment(name, tests, tmp_path_factory):
     scratch = tmp_path_factory.getbasetemp()
-    junit_xml = scratch / f"{name}-{tests}.xml"
+    junit_xml = scratch / f"{name}-{str(tests).replace('/', '_')}.xml"
     done = environments.run(
         name,
         scratch,

@@ -206,7 +206,7 @@ def test_every_generated_block_is_written_by_make_generate():
 
 def test_the_page_of_stacks_names_each_environment(generated):
     """Once, and as docs/seen.json has it, which tools/count_tests.py writes."""
-    names = ["cpu", *environments.ENVIRONMENTS, "two_runtimes"]
+    names = ["cpu", *environments.ALL, "two_runtimes"]
     counted = generated.seen()["environments"]
     assert list(counted) == names, "python tools/count_tests.py"
     assert all(entry["passed"] > 0 for entry in counted.values())

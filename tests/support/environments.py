@@ -33,6 +33,8 @@ TESTS = HERE.parent
 ROOT = TESTS.parent
 #: ``make test-long`` is running: tests that are marked ``long``, and everything in their processes.
 LONG = os.environ.get("SYCL_EXT_LONG") == "1"
+#: ``make neo`` is running: the environments of real drivers, and no others.
+NEO = os.environ.get("SYCL_EXT_NEO") == "1"
 #: Variables that change which devices there are, or what they can do.
 PREFIXES = (
     *("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "ZEL_", "CL_CONFIG_"),
@@ -43,6 +45,7 @@ PREFIXES = (
 OURS = (
     "SYCL_EXT_FUZZ",
     "SYCL_EXT_LONG",
+    "SYCL_EXT_NEO",
     "SYCL_EXT_POCL",
     "SYCL_EXT_PROCESSES",
     "SYCL_EXT_REQUIRE_ALL",
@@ -137,15 +140,28 @@ ENVIRONMENTS = {
     "out_of_memory": Environment("out_of_memory", _out_of_memory),
     "no_usm": Environment("no_usm", _no_usm),
 }
+
+
+def _real(variables: Callable[[], dict[str, str]], *also: str, folder: str) -> Environment:
+    return Environment(folder, lambda _scratch: variables(), also, real_drivers.python)
+
+
 #: Devices of real drivers, which `make neo` fetches: not for every day.
 REAL_DRIVERS = {
-    name: Environment("../core/dlpack", variables, python=real_drivers.python)
-    for name, variables in {
-        "neo_v1": lambda _scratch: real_drivers.level_zero("v1", "pvc"),
-        "neo_v2": lambda _scratch: real_drivers.level_zero("v2", "bmg"),
-        "neo_opencl": lambda _scratch: real_drivers.opencl_gpus(),
-        "pocl": lambda _scratch: real_drivers.pocl(),
-    }.items()
+    "neo_v1": _real(
+        lambda: real_drivers.level_zero("v1", "pvc"),
+        "contexts",
+        "../core/dlpack",
+        folder="stand_in_gpu",
+    ),
+    "neo_v2": _real(
+        lambda: real_drivers.level_zero("v2", "bmg"),
+        "contexts",
+        "../core/dlpack",
+        folder="stand_in_gpu",
+    ),
+    "neo_opencl": _real(real_drivers.opencl_gpus, folder="opencl_gpu_pair"),
+    "pocl": _real(real_drivers.pocl, "../core/tensor", "../core/runtime", folder="../core/dlpack"),
 }
 ALL = {**ENVIRONMENTS, **REAL_DRIVERS}
 

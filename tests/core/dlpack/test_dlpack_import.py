@@ -24,6 +24,9 @@ from producers import (
 )
 from samples import bits, numbers, values
 
+#: USM, and host memory as the default device's system USM views it.
+viewed = pytest.mark.parametrize("made", [numbers, values], ids=["USM", "host memory"])
+
 # ---- how a producer is asked ---------------------------------------------------------------------
 
 
@@ -67,7 +70,7 @@ def test_a_producer_that_ignores_copy_and_dl_device():
     copied = sx.from_dlpack(producer, copy=True)
     assert copied.ptr != tensor.ptr
     assert sx.from_dlpack(producer, copy=False).ptr == tensor.ptr
-    assert sx.from_dlpack(producer, device=0).ptr == tensor.ptr
+    assert sx.from_dlpack(producer, device=tensor.device.id).ptr == tensor.ptr
 
 
 # ---- a producer elsewhere ------------------------------------------------------------------------
@@ -225,14 +228,15 @@ def test_null_shape_and_strides_of_0_dimensions(versioned):
         assert bits(tensor.to_numpy()) == bits(values(()))
 
 
-def test_byte_offset(versioned):
+@viewed
+def test_byte_offset(made, versioned):
     """Others ignore it; here it counts, also beyond the itemsize."""
-    for array in (numbers(shape=8), values(8)):
-        start = array.ptr if isinstance(array, sx.Tensor) else array.ctypes.data
-        managed = over(array, shape=(4,), strides=(1,), byte_offset=16, versioned=versioned)
-        tensor = sx.from_dlpack(managed.capsule())
-        assert tensor.ptr == start + 16
-        assert bits(tensor.to_numpy()) == bits(values(8)[4:])
+    array = made(shape=8)
+    start = array.ptr if isinstance(array, sx.Tensor) else array.ctypes.data
+    managed = over(array, shape=(4,), strides=(1,), byte_offset=16, versioned=versioned)
+    tensor = sx.from_dlpack(managed.capsule())
+    assert tensor.ptr == start + 16
+    assert bits(tensor.to_numpy()) == bits(values(8)[4:])
 
 
 @pytest.mark.parametrize("device", [(1, 0), (14, 0)])
@@ -241,18 +245,20 @@ def test_size_0(device, versioned):
         for shape, strides in (((0,), (1,)), ((3, 0, 2), None), ((0, 2**40), (2**40, 1))):
             managed = Managed(data, shape, strides, device=device, versioned=versioned)
             tensor = sx.from_dlpack(managed.capsule())
-            assert (tensor.shape, tensor.size, tensor.device.id) == (shape, 0, 0)
+            id_of_device = 0 if device == (14, 0) else sx.device().id
+            assert (tensor.shape, tensor.size, tensor.device.id) == (shape, 0, id_of_device)
             assert tensor.to_numpy().shape == tensor.copy().shape == shape
             del tensor
             assert managed.deleted == 1
 
 
-def test_flags():
-    for array in (numbers(), values((2, 3))):
-        assert sx.from_dlpack(over(array, flags=READ_ONLY).capsule()).readonly
-        assert not sx.from_dlpack(over(array, flags=0).capsule()).readonly
-        # a newer minor version may have more of them
-        assert not sx.from_dlpack(over(array, flags=1 << 40, version=(1, 99)).capsule()).readonly
+@viewed
+def test_flags(made):
+    array = made(shape=(2, 3))
+    assert sx.from_dlpack(over(array, flags=READ_ONLY).capsule()).readonly
+    assert not sx.from_dlpack(over(array, flags=0).capsule()).readonly
+    # a newer minor version may have more of them
+    assert not sx.from_dlpack(over(array, flags=1 << 40, version=(1, 99)).capsule()).readonly
 
 
 # ---- capsules out of C ---------------------------------------------------------------------------

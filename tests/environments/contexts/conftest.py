@@ -42,16 +42,17 @@ class Places:
 def places():
     name = os.environ["SYCL_EXT_ENVIRONMENT"]
     stand_in = name.startswith("level_zero")
+    level_zero = stand_in or name.startswith("neo_v")
     root = sx.device(1)
-    tile, sibling = root.create_sub_devices("numa" if stand_in else 1)[:2]
+    tile, sibling = root.create_sub_devices("numa" if level_zero else 1)[:2]
     return Places(
         root=root,
         tile=tile,
         sibling=sibling,
         private=sx.register_context(dpctl.SyclContext([root.sycl_device])),
         other_platform=sx.device(0),
-        other_device=sx.device(2) if stand_in else None,
-        tiles_use_the_default_context=stand_in,
+        other_device=sx.device(2) if level_zero else None,
+        tiles_use_the_default_context=level_zero,
         peers=name == "level_zero_no_pools",
         host_memory=name == "two_platforms",
         across_contexts=name != "opencl_gpu",

@@ -48,8 +48,8 @@ def tiles(gpu):
 
 @pytest.fixture(scope="session")
 def level_zero():
-    """Whether the real adapters run, on the stand-in driver."""
-    return os.environ["SYCL_EXT_ENVIRONMENT"].startswith("level_zero")
+    """Whether the real adapters of Level Zero run, on the stand-in or on Intel's driver."""
+    return os.environ["SYCL_EXT_ENVIRONMENT"].startswith(("level_zero", "neo_v"))
 
 
 @pytest.fixture(scope="session")

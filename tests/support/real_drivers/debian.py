@@ -17,10 +17,10 @@ from pathlib import Path
 
 MIRROR = "http://deb.debian.org/debian"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-#: Dependencies that the drivers do not need: compilers of C and of kernels for GPUs, headers,
-#: and a loader of OpenCL drivers, which would come before that of the wheels.
+#: Dependencies that the drivers do not need: compilers of C, headers, and a loader of OpenCL
+#: drivers, which would come before that of the wheels.
 UNUSED = re.compile(
-    r"ocl-icd-.*|libig(c|dfcl)\d|.*clang.*|.*-dev|.*-bin|.*binutils.*|.*-tools|"
+    r"ocl-icd-.*|.*clang.*|.*-dev|.*-bin|.*binutils.*|.*-tools|"
     r"lib(asan|tsan|ubsan|lsan|hwasan|objc|gprofng|ctf|itm|gomp|quadmath).*"
 )
 #: For apt: its own lists and its own, empty list of installed packages. A mirror may lag behind

@@ -35,6 +35,9 @@ ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_pr
   std::memset(p->uuid, 0, sizeof p->uuid);
   p->uuid[0] = 0x86;
   p->uuid[1] = 0x80;
+  p->uuid[2] = p->deviceId & 0xff;
+  p->uuid[3] = p->deviceId >> 8;
+  p->uuid[4] = 7;  // the revision
   p->uuid[8] = static_cast<std::uint8_t>(device.card + 1);
   p->uuid[15] = static_cast<std::uint8_t>(device.tile + 1);
   if (device.parent)
@@ -97,7 +100,7 @@ ZE_API ze_result_t zeDeviceGetMemoryProperties(ze_device_handle_t, std::uint32_t
 ZE_API ze_result_t zeDeviceGetMemoryAccessProperties(ze_device_handle_t,
                                                      ze_device_memory_access_properties_t* p) {
   const auto plain = ZE_MEMORY_ACCESS_CAP_FLAG_RW | ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC;
-  p->hostAllocCapabilities = plain;
+  p->hostAllocCapabilities = ZE_MEMORY_ACCESS_CAP_FLAG_RW;
   p->deviceAllocCapabilities = plain;
   p->sharedSingleDeviceAllocCapabilities = plain;
   p->sharedCrossDeviceAllocCapabilities = settings().peers ? plain : 0;

@@ -18,7 +18,6 @@ namespace {
 constexpr std::size_t kPage = 4096;
 // Intel's driver aligns to 64 KiB or 2 MiB, and UMF relies on the smaller one.
 constexpr std::size_t kAlignment = 64 << 10;
-constexpr std::size_t kLargestAlignment = 2 << 20;
 
 // Errors that a GPU would not report.
 [[noreturn]] void corrupted(const char* what, const Block& block) {
@@ -95,12 +94,12 @@ ze_result_t Memory::map(std::shared_ptr<Block> block, std::size_t align, void** 
 }
 
 ze_result_t Memory::allocate(ze_memory_type_t type, Device* device, std::size_t size,
-                             std::size_t align, void** out) {
+                             std::size_t align, bool above_limits, void** out) {
   *out = nullptr;
   if (faults().lost) return ZE_RESULT_ERROR_DEVICE_LOST;
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
-  if (size == 0) return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
-  if (align > kLargestAlignment) return ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT;
+  if (size == 0 || (size > settings().memory && !above_limits))
+    return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
   auto block = std::make_shared<Block>();
   block->type = type;
   block->device = device;
@@ -135,15 +134,15 @@ ze_result_t Memory::open(Device* device, int file, std::size_t size, void** out)
 
 ze_result_t Memory::free(const void* pointer) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = blocks_.find(static_cast<const char*>(pointer));
-  if (found == blocks_.end() || !found->second->mapped) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  const std::shared_ptr<Block> block = found->second;
+  // Intel's driver takes any address of the block.
+  const std::shared_ptr<Block> block = find(pointer);
+  if (!block || !block->mapped) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   if (block->commands > 0)
     corrupted("memory was freed before a command that uses it was done", *block);
   if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->opened && !block->is_virtual)
     used_[block->device->card] -= block->mapped;
   if (!block->is_virtual) freed_[block->mapped] = block->base;
-  blocks_.erase(found);
+  blocks_.erase(block->base);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -235,22 +234,31 @@ Memory& memory() {
 
 using namespace stand_in;
 
-ZE_API ze_result_t zeMemAllocDevice(ze_context_handle_t, const ze_device_mem_alloc_desc_t*,
-                                    std::size_t size, std::size_t align, ze_device_handle_t device,
-                                    void** out) {
-  return memory().allocate(ZE_MEMORY_TYPE_DEVICE, &of<Device>(device), size, align, out);
+// Whether a program asks for more than the largest allocation of the device, and means it.
+static bool is_above_limits(const void* description) {
+  for (auto* next = static_cast<const ze_base_desc_t*>(description); next; next = next->pNext) {
+    if (next->stype == ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC) return true;
+  }
+  return false;
 }
 
-ZE_API ze_result_t zeMemAllocShared(ze_context_handle_t, const ze_device_mem_alloc_desc_t*,
+ZE_API ze_result_t zeMemAllocDevice(ze_context_handle_t, const ze_device_mem_alloc_desc_t* desc,
+                                    std::size_t size, std::size_t align, ze_device_handle_t device,
+                                    void** out) {
+  return memory().allocate(ZE_MEMORY_TYPE_DEVICE, &of<Device>(device), size, align,
+                           is_above_limits(desc), out);
+}
+
+ZE_API ze_result_t zeMemAllocShared(ze_context_handle_t, const ze_device_mem_alloc_desc_t* desc,
                                     const ze_host_mem_alloc_desc_t*, std::size_t size,
                                     std::size_t align, ze_device_handle_t device, void** out) {
   Device* const owner = device ? &of<Device>(device) : nullptr;
-  return memory().allocate(ZE_MEMORY_TYPE_SHARED, owner, size, align, out);
+  return memory().allocate(ZE_MEMORY_TYPE_SHARED, owner, size, align, is_above_limits(desc), out);
 }
 
-ZE_API ze_result_t zeMemAllocHost(ze_context_handle_t, const ze_host_mem_alloc_desc_t*,
+ZE_API ze_result_t zeMemAllocHost(ze_context_handle_t, const ze_host_mem_alloc_desc_t* desc,
                                   std::size_t size, std::size_t align, void** out) {
-  return memory().allocate(ZE_MEMORY_TYPE_HOST, nullptr, size, align, out);
+  return memory().allocate(ZE_MEMORY_TYPE_HOST, nullptr, size, align, is_above_limits(desc), out);
 }
 
 ZE_API ze_result_t zeMemFree(ze_context_handle_t, void* pointer) { return memory().free(pointer); }
@@ -278,7 +286,7 @@ ZE_API ze_result_t zeMemGetAllocProperties(ze_context_handle_t, const void* poin
 ZE_API ze_result_t zeMemGetAddressRange(ze_context_handle_t, const void* pointer, void** base,
                                         std::size_t* size) {
   const std::shared_ptr<Block> block = memory().around(pointer);
-  if (!block) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (!block) return ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
   if (base) *base = block->base;
   if (size) *size = block->size;
   return ZE_RESULT_SUCCESS;

@@ -48,7 +48,7 @@ class Place {
 class Memory {
  public:
   ze_result_t allocate(ze_memory_type_t type, Device* device, std::size_t size, std::size_t align,
-                       void** out);
+                       bool above_limits, void** out);
   // Maps what another block, perhaps of another process, is a mapping of; takes the file.
   ze_result_t open(Device* device, int file, std::size_t size, void** out);
   ze_result_t free(const void* pointer);

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to a driver of Level Zero, of which the answers do not depend on the machine.
+
+    python tests/support/environments.py neo_v1 --python tests/support/level_zero/questions.py
+
+The stand-in must answer like Intel's driver: `test_driver_answers.py` asks both. All of them go
+through the loader that the adapter has loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from ctypes import byref, c_size_t, c_uint32, c_uint64, c_void_p
+
+import dpctl
+
+DEVICE_DESCRIPTION, HOST_DESCRIPTION, CONTEXT_DESCRIPTION = 0x15, 0x16, 0xD
+SIZES = (1, 64, 4096, 65536, 100_000, 1 << 20, (1 << 20) + 1, 1 << 21)
+KINDS = ("device", "host", "shared")
+
+
+class AllocationProperties(ctypes.Structure):
+    _fields_ = (
+        ("stype", c_uint32),
+        ("next", c_void_p),
+        ("type", c_uint32),
+        ("id", c_uint64),
+        ("page_size", c_uint64),
+    )
+
+
+class Driver:
+    """The first card of the process, with two contexts."""
+
+    def __init__(self) -> None:
+        dpctl.get_devices()  # loads the adapter, which initializes the driver
+        folder = os.environ["ZEL_LIBRARY_PATH"]
+        self.ze = ctypes.CDLL(f"{folder}/libze_loader.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        (self.driver,) = self.listed("zeDriverGet")
+        self.cards = self.listed("zeDeviceGet", self.driver)
+        self.context, self.other = self.new_context(), self.new_context()
+
+    def call(self, name: str, *arguments: object) -> str:
+        return hex(getattr(self.ze, name)(*arguments) & 0xFFFFFFFF)
+
+    def listed(self, name: str, *first: object) -> list[c_void_p]:
+        count = c_uint32()
+        self.call(name, *first, byref(count), None)
+        found = (c_void_p * count.value)()
+        self.call(name, *first, byref(count), found)
+        return [c_void_p(handle) for handle in found]
+
+    def new_context(self) -> c_void_p:
+        context = c_void_p()
+        self.call(
+            "zeContextCreate",
+            self.driver,
+            (c_uint64 * 3)(CONTEXT_DESCRIPTION),
+            byref(context),
+        )
+        return context
+
+    def allocate(self, kind: str, size: int, alignment: int = 0) -> tuple[str, c_void_p]:
+        pointer = c_void_p()
+        on_device = (c_uint64 * 3)(DEVICE_DESCRIPTION)
+        on_host = (c_uint64 * 3)(HOST_DESCRIPTION)
+        room = (c_size_t(size), c_size_t(alignment))
+        name, *arguments = {
+            "device": ("zeMemAllocDevice", on_device, *room, self.cards[0]),
+            "host": ("zeMemAllocHost", on_host, *room),
+            "shared": ("zeMemAllocShared", on_device, on_host, *room, self.cards[0]),
+        }[kind]
+        return self.call(name, self.context, *arguments, byref(pointer)), pointer
+
+    def free(self, pointer: c_void_p) -> str:
+        return self.call("zeMemFree", self.context, pointer)
+
+    def type_of(self, address: int, context: c_void_p | None = None) -> str:
+        """The type of memory at an address, and the number of its device, or the error."""
+        found, device = AllocationProperties(stype=0x17), c_void_p()
+        error = self.call(
+            "zeMemGetAllocProperties",
+            context or self.context,
+            c_void_p(address),
+            byref(found),
+            byref(device),
+        )
+        numbers = {handle.value: number for number, handle in enumerate(self.cards)}
+        where = numbers.get(device.value, "none" if device.value is None else "other")
+        return f"type {found.type}, device {where}" if error == "0x0" else error
+
+    def range_of(self, address: int) -> tuple[int, int] | str:
+        """Where the allocation begins, as seen from the address, and how long it is."""
+        begin, size = c_void_p(), c_size_t()
+        error = self.call(
+            "zeMemGetAddressRange", self.context, c_void_p(address), byref(begin), byref(size)
+        )
+        return (address - (begin.value or 0), size.value) if error == "0x0" else error
+
+
+def pointers(driver: Driver, kind: str) -> dict[str, object]:
+    """The questions about an allocation of one kind."""
+    answers: dict[str, object] = {}
+    for size in SIZES:
+        error, block = driver.allocate(kind, size)
+        at = block.value or 0
+        assert error == "0x0", error
+        answers[f"{size} bytes: range"] = driver.range_of(at)
+        answers[f"{size} bytes: range, from inside"] = driver.range_of(at + size // 2)
+        answers[f"{size} bytes: last byte"] = driver.type_of(at + size - 1)
+        answers[f"{size} bytes: aligned to 64 KiB"] = kind == "host" or at % 65536 == 0
+        driver.free(block)
+    _, block = driver.allocate(kind, 4096)
+    at = block.value or 0
+    answers["first byte"] = driver.type_of(at)
+    answers["in another context"] = driver.type_of(at, driver.other)
+    answers["freed from inside"] = driver.free(c_void_p(at + 64))
+    answers["freed"] = driver.free(block)
+    answers["freed again"] = driver.free(block)
+    answers["after free"] = driver.type_of(at)
+    for size, alignment in ((0, 0), (64, 4096), (64, 1 << 16), (64, 1 << 22), (1 << 50, 0)):
+        error, block = driver.allocate(kind, size, alignment)
+        answers[f"{size} bytes aligned to {alignment}"] = error
+        if error == "0x0":
+            # Intel's driver ignores a large alignment of host memory
+            aligned = kind == "host" or (block.value or 0) % max(alignment, 1) == 0
+            answers[f"{size} bytes aligned to {alignment}: is"] = aligned
+            driver.free(block)
+    return answers
+
+
+def of_others(driver: Driver) -> dict[str, object]:
+    """The questions about memory that the driver does not know."""
+    memory = ctypes.create_string_buffer(64)
+    address = ctypes.addressof(memory)
+    handle = (ctypes.c_char * 64)()
+    return {
+        "plain memory": driver.type_of(address),
+        "plain memory: range": driver.range_of(address),
+        "plain memory: handle": driver.call(
+            "zeMemGetIpcHandle", driver.context, c_void_p(address), byref(handle)
+        ),
+        "plain memory: free": driver.free(c_void_p(address)),
+        "NULL": driver.type_of(0),
+    }
+
+
+def of_devices(driver: Driver) -> dict[str, object]:
+    """The questions about the cards and their tiles."""
+    answers: dict[str, object] = {"cards": len(driver.cards)}
+    first = driver.cards[0]
+    tiles = driver.listed("zeDeviceGetSubDevices", first)
+    answers["tiles"] = len(tiles)
+    answers["tiles of a tile"] = len(driver.listed("zeDeviceGetSubDevices", tiles[0]))
+    for name, of in (("card", first), ("tile", tiles[1])):
+        root, access = c_void_p(), (c_uint32 * 16)(0x5)
+        error = driver.call("zeDeviceGetRootDevice", of, byref(root))
+        answers[f"{name}: root"] = error if error != "0x0" else root.value in (None, first.value)
+        answers[f"{name}: is its own root"] = root.value == of.value
+        driver.call("zeDeviceGetMemoryAccessProperties", of, byref(access))
+        kinds = ("host", "device", "shared on one", "shared across", "system")
+        for kind, capabilities in zip(kinds, access[4:9], strict=True):
+            answers[f"{name}: access to {kind} memory"] = capabilities
+    for name, pair in {"tiles": tiles[:2], "a card and itself": (first, first)}.items():
+        can = ctypes.c_uint8()
+        error = driver.call("zeDeviceCanAccessPeer", *pair, byref(can))
+        answers[f"access between {name}"] = [error, can.value]
+    return answers
+
+
+def answers() -> dict[str, dict[str, object]]:
+    driver = Driver()
+    by_kind = {kind: pointers(driver, kind) for kind in KINDS}
+    return {**by_kind, "other memory": of_others(driver), "devices": of_devices(driver)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(answers()))
