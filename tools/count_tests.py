@@ -65,7 +65,11 @@ def run_environment(
 
 def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess[Any], Path]]:
     """Run everything that runs in an environment, one process after the other."""
-    if name in environments.ALL:
+    if name in environments.REAL_DRIVERS:
+        which = environments.REAL_DRIVERS[name]
+        for folder in (which.folder, *which.also):
+            yield run_environment(name, scratch, folder)
+    elif name in environments.ENVIRONMENTS:
         yield run_environment(name, scratch)
     if name in FILES and name != "level_zero_v1":  # all of its tests are long
         yield run_files(name, scratch)
