@@ -48,7 +48,6 @@ LACKS: dict[str, dict[str, str]] = {
     },
     "neo_v1": {**NEO, "USM of another context": CONTEXTS},
     "neo_v2": {**NEO, "USM of another context": CONTEXTS},
-    "neo_opencl": NEO,
     "pocl": {
         **WITHOUT_SYSTEM_USM,
         "test_any_strides": SYSTEM,
