@@ -8,6 +8,7 @@ ORDERS = "an OpenCL driver does not count, and neither waits nor fails on a test
 REAL = "Intel's real driver does not count, and neither waits nor fails on a test's order"
 HANDLES = "without a device, a handle of memory crashes the process that opens it"
 SYSTEM = "the host's memory is not the device's: it has no system USM"
+MEMSET = "without a device, memset leaves the data as it is"
 MAPPED = "without a device, virtual memory cannot be mapped"
 CONTEXTS = "the driver has one list of USM for all contexts"
 PARTITIONS = "PoCL makes no partitions"
@@ -25,6 +26,8 @@ NEO = {
     "test_a_child_frees_nothing_of_the_parents": REAL,
     "test_work_that_was_pending_at_the_fork": REAL,
     "with_ipc": HANDLES,
+    "test_device_memory_called_host_memory": MEMSET,
+    "test_a_child_that_uses_the_package_alone": MEMSET,
     "reserved": MAPPED,
     "test_a_hole_between_two_mappings": MAPPED,
     "test_memory_that_is_only_read": MAPPED,
@@ -41,7 +44,7 @@ LACKS: dict[str, dict[str, str]] = {
         "test_work_that_was_pending_at_the_fork": ORDERS,
         "with_ipc": "OpenCL has no handles for other processes",
         "test_a_device_is_found_by_what_it_is": "every device is the one CPU, with its UUID",
-        "test_pci_addresses_differ": "every device is the one CPU, which is on no bus",
+        "test_pci_addresses_differ": "every device is the one CPU, with its UUID",
         "tiles": "its partitions are those of a CPU device",
         "test_one_context_for_both": "each GPU is a platform of its own",
         "test_a_private_context_goes_to_the_default_one": "no command knows two contexts' memory",
