@@ -179,7 +179,7 @@ def empty(
     MemoryError
         If there is not enough memory.
     OSError
-        If no file descriptor is left, with `errno`; each block of shared host memory takes two.
+        If no file descriptor is left, with ``errno``; each block of shared host memory takes two.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     ------
     BufferError
         If the memory cannot be shared; it is never copied silently. It is an OSError as well, with
-        `errno`, if no file descriptor is left.
+        ``errno``, if no file descriptor is left.
     TypeError
         If `x` is not an array.
     ValueError
@@ -357,7 +357,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     BufferError
         If the memory is gone, if the device is missing, or if the kernel does not allow this
         process to open it; the message gives the reason and a solution. It is an OSError as well,
-        with `errno`, if no file descriptor is left.
+        with ``errno``, if no file descriptor is left.
     TypeError
         If `shape` or `dtype` is given with an `ipc.Handle`, or is missing with bytes.
     SyclError

@@ -88,7 +88,7 @@ def _way_out_of_jax(x: Any) -> str:
             "a traced array has no memory: pass it outside jax.jit, or in the function of "
             "jax.pure_callback"
         )
-    return "keys are no numbers: pass jax.random.key_data(x)" if name == "PRNGKeyArray" else ""
+    return "keys are not numbers: pass jax.random.key_data(x)" if name == "PRNGKeyArray" else ""
 
 
 def _way_out_of_tensorflow(x: Any) -> str:

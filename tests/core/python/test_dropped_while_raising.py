@@ -2,7 +2,7 @@
 """A refused producer whose last reference goes with the error: its destructor does not hide it.
 
 The destructor of a capsule may be Python (ctypes), and runs while an exception is pending. One that
-leaves an exception of its own is told beside the reason.
+leaves an exception of its own is told next to the reason.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_reason_survives_a_destructor_in_python(wrap: Any, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["from_dlpack", "as_tensor"])
-def test_exception_of_a_destructor_is_told_beside_the_reason(verb: str) -> None:
+def test_exception_of_a_destructor_is_told_next to_the_reason(verb: str) -> None:
     with pytest.raises(BufferError, match="the capsule is named 'nonsense'") as refused:
         VERBS[verb](Maker(leaving_capsule))
     assert isinstance(refused.value.__context__, TypeError)

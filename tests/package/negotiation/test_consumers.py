@@ -88,7 +88,7 @@ NARROW_CONSUMERS = (np, "numpy", np.from_dlpack, np.asarray, np.array)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("usm_type", ["device", "shared"])
 def test_bfloat16_and_float8_are_numpy_arrays_of_ml_dtypes(dtype, usm_type):
-    """From each road the same array, and by one rule of copies."""
+    """From each way the same array, and by one rule of copies."""
     tensor = sx.zeros(4, dtype, usm_type=usm_type)
     expected = tensor.to_numpy()
     for consumer in NARROW_CONSUMERS:

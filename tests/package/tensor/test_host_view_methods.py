@@ -121,7 +121,7 @@ def test_host_view_goes_to_a_device() -> None:
 
 def test_device_of_a_host_view_names_what_there_is() -> None:
     view, _ = views()[0]
-    with pytest.raises(AttributeError, match="the host is no SYCL device") as refused:
+    with pytest.raises(AttributeError, match="the host is not a SYCL device") as refused:
         _ = view.device
     advice = str(refused.value).partition("; ")[2].partition(" is (1, 0)")[0]
     assert eval(advice, {"x": view}) == (1, 0)
