@@ -99,17 +99,26 @@ struct Reaper {
     push(&group->members, std::move(one));
   }
 
+  // A lost device has no work, so it takes no marker.  It says so each time: after one such answer
+  // the work of the queue may go on, and the memory under it would be freed.
+  static Event marker_of(const Queue& queue) {
+    try {
+      return queue.marker();
+    } catch (const DeviceLost&) {
+    }
+    try {
+      return queue.marker();
+    } catch (const DeviceLost&) {
+      return Event();
+    }
+  }
+
   // The next look tries again where a queue records a graph, in which a marker would be a node, or
   // the runtime fails.
   static void mark(Group* group) noexcept {
     try {
       std::vector<Event> markers;
-      for (const Queue* queue : group->queues) {
-        try {
-          markers.push_back(queue->marker());
-        } catch (const DeviceLost&) {
-        }
-      }
+      for (const Queue* queue : group->queues) markers.push_back(marker_of(*queue));
       group->markers = std::move(markers);
     } catch (...) {
     }

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import dpctl
@@ -402,6 +403,26 @@ def test_a_copy_that_failed_is_over_when_its_commands_are(gpu, adapter, hold, nu
     time.sleep(0.1)
     assert not (was_over and adapter.fakegpu_copies() > before)
     until_nobody_waits()
+
+
+@pytest.mark.parametrize("call", range(1, 9))
+def test_the_source_of_a_copy_outlives_a_refused_call(gpu, adapter, hold, call):
+    """Whichever is refused; above all the marker of the thread that frees, told DEVICE_LOST once."""
+    t, array = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), SMALL + call
+    source, wanted = weakref.ref(array), bits(array)
+    until_nobody_waits()
+    with hold():
+        adapter.fakegpu_fail_at(call)
+        try:
+            t.copy_from(array, wait=False)
+        except sx.SyclError:
+            return
+        del array
+        sx.memory.release_cached()  # the thread that frees has looked at everything
+        assert source() is not None
+        adapter.fakegpu_fail_at(0)
+    assert bits(t.to_numpy()) == wanted
+    assert eventually(lambda: source() is None)
 
 
 def test_a_full_device_is_told_at_the_call(gpu, adapter):
