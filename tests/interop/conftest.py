@@ -35,8 +35,9 @@ def pytest_collection_finish(session):
 
     for item in here:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        if "name" in parameters:
-            seen.start(item.module.KIND, parameters["name"])
+        kind = getattr(item.module, "KIND", None)  # the tests of a library have one
+        if kind and "name" in parameters:
+            seen.start(kind, parameters["name"])
 
 
 @pytest.hookimpl(wrapper=True)
