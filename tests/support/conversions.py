@@ -86,13 +86,25 @@ def cases() -> Iterator[sx.Tensor]:
     yield make("int64", "C", readonly=False, usm_type="device")
 
 
+def memory(result: Any) -> Any:
+    """The memory of an array of any library, without a copy; None: nobody may see it.
+
+    A host view comes second: the default device may be a GPU, which cannot use host memory.
+    """
+    for take in (sx.as_tensor, sx.host_view):
+        try:
+            return take(result, copy=False)
+        except (TypeError, ValueError, BufferError):
+            continue
+    return None
+
+
 def values(result: Any) -> np.ndarray:
     """The elements of an array of any library."""
-    try:
-        return sx.as_tensor(result, copy=False).to_numpy(copy=True)
-    except (TypeError, ValueError, BufferError):
-        pass
-    if type(result).__module__.startswith("pyarrow"):
+    seen = memory(result)
+    if seen is not None:
+        return seen.to_numpy(copy=True)
+    if hasattr(result, "to_pylist"):  # of pyarrow, whose bool has a bit for each element
         return result.to_numpy(zero_copy_only=False)
     for method in ("to_numpy", "numpy", "toarray"):
         if hasattr(result, method):
@@ -101,10 +113,8 @@ def values(result: Any) -> np.ndarray:
 
 
 def address(result: Any) -> int | None:
-    try:
-        return sx.as_tensor(result, copy=False).ptr
-    except (TypeError, ValueError, BufferError):
-        return None
+    seen = memory(result)
+    return None if seen is None else seen.ptr
 
 
 def refusal_of(x: Any, function: Any, copy: bool | None) -> BufferError | None:
