@@ -35,11 +35,8 @@ def export(
             f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
             "library's stream as an int"
         )
-    consumer = (
-        queue_from(stream)
-        if waits and not named.native is not None and stream is not None
-        else None
-    )
+    names_queue = waits and named.native is None and stream is not None
+    consumer = queue_from(stream) if names_queue else None
     if found.copies == 0 and waits:  # a finished copy is safe on every queue
         if consumer is None:
             _core.synchronize(tensor)

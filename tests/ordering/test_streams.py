@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An object that is not a queue is an error as ``stream``: never a crash, and never a capsule.
 
-Addresses of no queue: ``core/runtime/test_untrusted.py``.
+Addresses of no queue: ``core/runtime/sycl/test_untrusted.py``.
 """
 
 import ctypes

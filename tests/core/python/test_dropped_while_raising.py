@@ -86,7 +86,7 @@ def test_reason_survives_a_destructor_in_python(wrap: Any, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["from_dlpack", "as_tensor"])
-def test_exception_of_a_destructor_is_told_next to_the_reason(verb: str) -> None:
+def test_exception_of_a_destructor_is_told_with_the_reason(verb: str) -> None:
     with pytest.raises(BufferError, match="the capsule is named 'nonsense'") as refused:
         VERBS[verb](Maker(leaving_capsule))
     assert isinstance(refused.value.__context__, TypeError)

@@ -14,7 +14,6 @@ import sycl_ext as sx
 NBYTES = 512
 WORDS = NBYTES // 8
 
-TENSOR = sx.zeros(3)
 KEPT: list[object] = []
 
 
@@ -60,7 +59,9 @@ def takes_queue(address):
 
 
 def takes_stream(stream):
-    return takes(lambda: TENSOR.__dlpack__(stream=stream), "no sycl::queue of this process")
+    # A tensor of its own: a block keeps the queues that were named at its exports, and the memory of
+    # a copied queue goes sooner than that.
+    return takes(lambda: sx.empty(1).__dlpack__(stream=stream), "no sycl::queue of this process")
 
 
 def takes_context(address):
