@@ -16,8 +16,8 @@ FILE_MAX = Path("/proc/sys/fs/file-max")
 class DescriptorError(OSError, BufferError):
     """No file descriptor is left in this process, or on the machine.
 
-    It is an OSError with the ``errno`` of the kernel, and a BufferError: the memory cannot be shared
-    now.
+    It is an OSError with the ``errno`` of the kernel, and a BufferError: the memory cannot be
+    shared now.
     """
 
 

@@ -40,8 +40,8 @@ class HostView(Views):
     def device(self) -> NoReturn:
         """A host view is on no SYCL device: an AttributeError."""
         raise AttributeError(
-            "a HostView has no device, because the host is not a SYCL device; x.__dlpack_device__() "
-            "is (1, 0), and x.to_device(device) is a Tensor"
+            "a HostView has no device, because the host is not a SYCL device; "
+            "x.__dlpack_device__() is (1, 0), and x.to_device(device) is a Tensor"
         )
 
     @property

@@ -283,7 +283,7 @@ def test_it_has_no_inter_process_handles(gpus):
 
 
 def test_block_that_a_native_stream_had_is_not_handed_out(gpus):
-    """Nobody can ask a stream of CUDA or HIP: its block goes to a free that waits, not to a pool."""
+    """Nobody can ask a stream of CUDA or HIP: a free that waits gets its block, not a pool."""
     tensor = sx.empty(1000, "uint8", device=gpus[0])
     for stream in (None, -1, 1):
         tensor.__dlpack__(stream=stream, dl_device=(TYPES["device"], 0), **V1)

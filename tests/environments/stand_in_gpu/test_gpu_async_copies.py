@@ -407,7 +407,7 @@ def test_a_copy_that_failed_is_over_when_its_commands_are(gpu, adapter, hold, nu
 
 @pytest.mark.parametrize("call", range(1, 9))
 def test_the_source_of_a_copy_outlives_a_refused_call(gpu, adapter, hold, call):
-    """Whichever is refused; above all the marker of the thread that frees, told DEVICE_LOST once."""
+    """Whichever is refused; above all the marker of the thread that frees (DEVICE_LOST once)."""
     t, array = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), SMALL + call
     source, wanted = weakref.ref(array), bits(array)
     until_nobody_waits()

@@ -59,8 +59,8 @@ def takes_queue(address):
 
 
 def takes_stream(stream):
-    # A tensor of its own: a block keeps the queues that were named at its exports, and the memory of
-    # a copied queue goes sooner than that.
+    # A tensor of its own: a block keeps the queues that were named at its exports, and the memory
+    # of a copied queue goes sooner than that.
     return takes(lambda: sx.empty(1).__dlpack__(stream=stream), "no sycl::queue of this process")
 
 
