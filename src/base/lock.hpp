@@ -56,12 +56,12 @@ struct Locks {
   // The runtime is called under these, so that one thread asks it, or registers memory with it.
   Mutex making{0}, host_registrations{1};
   // Neither the runtime nor Python is called under the others.
-  Mutex extents{2}, deferred_frees{3}, async_errors{4}, pools{5}, helper{6};
+  Mutex extents{2}, deferred_frees{3}, async_errors{4}, pools{5}, helper{6}, named_queues{7};
 
   template <class Do>
   void for_each(const Do& what) {
-    auto& [a, b, c, d, e, f, g] = *this;  // all of them, or it does not compile
-    what(a), what(b), what(c), what(d), what(e), what(f), what(g);
+    auto& [a, b, c, d, e, f, g, h] = *this;  // all of them, or it does not compile
+    what(a), what(b), what(c), what(d), what(e), what(f), what(g), what(h);
   }
 };
 inline Locks locks;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -25,6 +26,16 @@ struct Block {
 
   Block(const Memory& memory, bool submits, Owner companion) noexcept
       : companion(std::move(companion)), use(memory, submits) {}
+};
+
+// Of an export that fails before anybody has it.
+struct DropUnused {
+  template <class Managed>
+  void operator()(Block<Managed>* block) const noexcept {
+    block->use.was_not_used();
+    block->~Block();
+    std::free(block);
+  }
 };
 
 template <class Managed>
@@ -61,7 +72,6 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   const bool submits = static_cast<int>(options.device.device_type) != kDLCPU;
   if (submits) {
     tensor.memory->fetch_queues();
-    if (options.queue) tensor.memory->name_queue(*options.queue);
   } else {
     tensor.memory->show_to_host();
   }
@@ -72,7 +82,9 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   const auto dims_bytes = 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
   void* const raw = std::malloc(sizeof(Block<Managed>) + dims_bytes);
   if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
-  auto* block = new (raw) Block<Managed>(tensor.memory, submits, std::move(options.companion));
+  std::unique_ptr<Block<Managed>, DropUnused> block(
+      new (raw) Block<Managed>(tensor.memory, submits, std::move(options.companion)));
+  if (submits && options.queue) tensor.memory->name_queue(*options.queue);
   const std::int64_t* const dims = tensor.layout.shape();  // the strides follow
   for (int i = 0; i < 2 * ndim; ++i) block->dims[i] = dims[i];
 
@@ -81,7 +93,7 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   if (!options.null_data) managed.dl_tensor.data = tensor.data;
   managed.dl_tensor.shape = block->dims;
   managed.dl_tensor.strides = block->dims + ndim;
-  managed.manager_ctx = block;
+  managed.manager_ctx = block.get();
   managed.deleter = delete_managed<Managed>;
   if constexpr (versioned) {
     managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -89,7 +101,7 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
                     (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
   }
   exports.fetch_add(1, std::memory_order_relaxed);
-  return &managed;
+  return &block.release()->managed;
 }
 
 template <class Managed>

@@ -292,8 +292,10 @@ void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
 void order_after(const Queue& queue, const Memory& memory, bool only_copies) {
   if (is_forked_child()) return memory->wait_for_work();  // raises for a copy of its parent
   if (!queue.in_order() && !only_copies && memory->is_idle()) return;
+  const std::uint64_t before = memory->use.before_question();
   const QueueSet producers = only_copies ? memory->busy_queues(false) : memory->busy_queues();
   for (const Queue* producer : producers) queue.order_after(*producer);
+  if (!only_copies) memory->put_behind_others(queue, before);
 }
 
 void require_target(const Tensor& to) {

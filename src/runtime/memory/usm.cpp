@@ -246,30 +246,62 @@ Allocation::~Allocation() {
     owner_->reset();
   }
   if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
-  for (NamedQueue* named = named_queues_; named;) {
-    delete std::exchange(named, named->next);
-  }
+}
+
+bool Allocation::always_asks(const Queue& queue) const noexcept {
+  const Queue* const shared = entry ? entry->fetched_queue() : nullptr;
+  const Queue* const commands = entry ? entry->made_commands() : nullptr;
+  return (own_queue && queue == own_queue) || (shared && queue == *shared) ||
+         (commands && queue == *commands);
+}
+
+QueueList Allocation::named_queues() const noexcept {
+  if (!has_named_queues_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard<Mutex> lock(locks.named_queues);
+  return named_queues_;
 }
 
 void Allocation::name_queue(const Queue& queue) const {
-  static_assert(5 + most_named <= QueueSet::most, "busy_queues() would not fit");
   fetch_queues();
-  const Queue* const shared = entry ? entry->fetched_queue() : nullptr;
-  if ((own_queue && queue == own_queue) || (shared && queue == *shared)) return;
-  NamedQueue* first = named_queues_.load(std::memory_order_acquire);
+  if (always_asks(queue)) return;
+  const Queue mine = queue.for_work_from_now();
+  const auto is_it = [&mine](const Queue& other) {
+    return other == mine && other.recorded_at_first() <= mine.recorded_at_first();
+  };
+  QueueList known = named_queues();
   for (;;) {
-    std::size_t count = 0;
-    for (const NamedQueue* named = first; named; named = named->next, ++count) {
-      if (named->queue == queue) return;
-    }
-    if (queue.records()) return;  // nothing runs on it
-    if (count == most_named) return use.lose_track();
-    std::unique_ptr<NamedQueue> mine(new NamedQueue{queue, first});
-    if (named_queues_.compare_exchange_strong(first, mine.get(), std::memory_order_acq_rel)) {
-      (void)mine.release();
+    if (known && std::any_of(known->begin(), known->end(), is_it)) return;
+    auto longer = known ? std::vector<Queue>(*known) : std::vector<Queue>();
+    longer.push_back(mine);
+    auto list = std::make_shared<const std::vector<Queue>>(std::move(longer));
+    const std::lock_guard<Mutex> lock(locks.named_queues);
+    if (named_queues_ == known) {
+      named_queues_.swap(list);  // the other one goes without the lock
+      has_named_queues_.store(true, std::memory_order_release);
       return;
     }
+    known = named_queues_;
   }
+}
+
+void Allocation::put_behind_others(const Queue& queue, std::uint64_t before) const {
+  if (!has_named_queues_) return;
+  QueueList list;
+  if (!always_asks(queue)) {
+    list = std::make_shared<const std::vector<Queue>>(1, queue.for_work_from_now());
+  }
+  replace_named_queues(std::move(list), before);
+}
+
+void Allocation::replace_named_queues(QueueList list, std::uint64_t before) const noexcept {
+  if (!has_named_queues_) return;
+  const WithoutGil released;
+  QueueList gone;  // without the lock and the GIL
+  const std::lock_guard<Mutex> lock(locks.named_queues);
+  // A holder is lent the block before its queue is named.
+  if (!use.all_given_back(before)) return;
+  has_named_queues_ = list != nullptr;
+  gone = std::exchange(named_queues_, std::move(list));
 }
 
 Owner keep_memory(Memory memory) { return {new MemoryKeeper(std::move(memory)), release_keeper}; }
@@ -319,10 +351,7 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   if (entry) add(entry->made_commands());
   if (!of_others) return set;
   if (own_queue) add(&own_queue);
-  for (const NamedQueue* named = named_queues_.load(std::memory_order_acquire); named;
-       named = named->next) {
-    add(&named->queue);
-  }
+  set.add(named_queues());
   if (!entry) return set;
   add(entry->fetched_queue());
   add(entry->made_extension_queue());
@@ -343,6 +372,7 @@ bool Allocation::settle(bool wait, bool told) const {
   if (!failure.empty() && !wait) return false;
   if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
   use.seen_idle(before);
+  forget_idle_queues(before);
   return true;
 }
 

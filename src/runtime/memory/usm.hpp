@@ -82,9 +82,17 @@ class Allocation final : public Deferred {
   // The block that the owner of this one keeps (keep_memory); nullptr: another kind of owner, or
   // none.
   const Allocation* kept_block() const noexcept;
-  // A consumer named the queue of its work at an export: it is one of the block's, and is asked
-  // while there may be work of others.
+  // A consumer that has the block (BlockUse::lend) named the queue of its work: it is one of the
+  // block's, and is asked while there may be work of others.
   void name_queue(const Queue& queue) const;
+  // What comes later on the queue comes after all work of those that had given the block back
+  // before (before_question).  The queue stands for those that they named, so that these are not
+  // kept for as long as the block lives.
+  void put_behind_others(const Queue& queue, std::uint64_t before) const;
+  // The queues that were named have no work of those that had given the block back before.
+  void forget_idle_queues(std::uint64_t before) const noexcept {
+    replace_named_queues(nullptr, before);
+  }
   // The owner of a borrowed block waits for work on it, unless other code got the block here.
   QueueSet awaited_queues() const noexcept override {
     return busy_queues(may_have_work_of_others());
@@ -113,14 +121,15 @@ class Allocation final : public Deferred {
   bool settle(bool wait, bool told) const;
 
   std::optional<Owner> owner_;  // of a borrowed block
-  // The queues that consumers named, newest first.  They stay until the block ends, so that others
-  // can read the list without a lock.
-  struct NamedQueue {
-    const Queue queue;
-    NamedQueue* const next;
-  };
-  static constexpr std::size_t most_named = 16;
-  mutable std::atomic<NamedQueue*> named_queues_{nullptr};
+  // Whether the queue is asked without being named.
+  bool always_asks(const Queue& queue) const noexcept;
+  QueueList named_queues() const noexcept;
+  // If nobody has had the block since `before`: those who had it named these queues.
+  void replace_named_queues(QueueList list, std::uint64_t before) const noexcept;
+
+  // The queues that consumers named; under locks.named_queues.
+  mutable QueueList named_queues_;
+  mutable std::atomic<bool> has_named_queues_{false};
 };
 
 class Memory {
@@ -189,7 +198,9 @@ class InUse {
   const Memory& memory() const noexcept { return keeper_.memory(); }
   // No holder has submitted any.
   void was_not_used() noexcept {
-    if (std::exchange(submits_, false)) memory()->use.give_back_unused();
+    if (!std::exchange(submits_, false)) return;
+    memory()->use.give_back_unused();
+    memory()->forget_idle_queues(memory()->use.last_seen_idle());
   }
 
  private:

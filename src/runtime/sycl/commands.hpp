@@ -52,6 +52,7 @@ struct QueueState {
   mutable std::atomic<void*> native{nullptr};  // of OpenCL, which `queue` holds; nullptr: not asked
   mutable std::atomic<bool> shared;            // a third party can submit to it
   std::atomic<bool> follows_others{false};     // it was ordered after another queue
+  bool recorded_at_first = false;              // a SYCL graph (Queue::for_work_from_now)
   // Of the last question whether all is done; under locks.async_errors.
   mutable std::optional<sycl::event> unmet_mark;
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how

@@ -25,8 +25,10 @@ bool is_recording(const QueueState& state) {
 
 // A command that a queue records does not run, and a barrier there would be a node of the graph, as
 // would all that is ordered after it.
-void require_executing(const QueueState& state) {
-  if (!is_recording(state)) return;
+// False: it records, as it always has, so no work is pending there.
+bool require_executing(const QueueState& state) {
+  if (!is_recording(state)) return true;
+  if (state.recorded_at_first) return false;
   fail(Error::Kind::buffer,
        "a queue that may have work on the memory records a SYCL graph, so its commands cannot be "
        "waited for, and other work cannot be ordered after them; end the recording first, or ask "
@@ -37,7 +39,7 @@ void require_executing(const QueueState& state) {
 // given; empty when it is done.
 std::optional<sycl::event> mark(const QueueState& state) {
   if (belongs_to_parent(state)) return std::nullopt;
-  require_executing(state);
+  if (!require_executing(state)) return std::nullopt;
   try {
     if (!state.answers_at_once && is_empty(state)) return std::nullopt;
   } catch (const sycl::exception&) {
@@ -120,10 +122,14 @@ bool Queue::is_at(const void* address) const noexcept {
 
 bool Queue::in_order() const noexcept { return state_->in_order; }
 
-bool Queue::records() const {
+Queue Queue::for_work_from_now() const {
   const WithoutGil released;
-  return is_recording(*state_);
+  Queue mine = from_address(&state_->queue);
+  mine.state_->recorded_at_first = is_recording(*state_);
+  return mine;
 }
+
+bool Queue::recorded_at_first() const noexcept { return state_->recorded_at_first; }
 
 // An event of another context crashes libintelocl.  Level Zero v1 unlocks the queue while it adds
 // an event of another device, and unlocks it once more when the driver fails meanwhile: the queue
@@ -186,7 +192,7 @@ void Queue::wait() const {
   const std::vector<Event> noted = noted_events();
   const WithoutGil released;
   sycl_call("waiting for a queue", [&, state = state_] {
-    require_executing(*state);
+    if (!require_executing(*state)) return;
     const std::int64_t abandoned = state->abandoned;
     // Up to the last one of now: other threads may submit for ever.
     if (const auto last = last_command(*state)) look_at_commands(*state, last.get());

@@ -35,8 +35,11 @@ class Queue {
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
   bool is_at(const void* address) const noexcept;      // of a `sycl::queue`
   bool in_order() const noexcept;
-  // Whether its commands become nodes of a SYCL graph, which runs them later on another queue.
-  bool records() const;
+  // The same queue for a consumer who gets memory now.  While it goes on recording a SYCL graph, it
+  // has no work on that memory: its commands are nodes of the graph.
+  Queue for_work_from_now() const;
+  // Whether it was recording then.
+  bool recorded_at_first() const noexcept;
   // Whether its commands can wait for an event of the other queue.  False: it takes a wait on the
   // host.
   bool can_follow(const Queue& other) const;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that the host cannot touch: every way to it, and from it."""
 
+import contextlib
 import operator
 import os
 
@@ -9,6 +10,7 @@ import dpctl.memory
 import numpy as np
 import pytest
 
+import graphs
 import sycl_ext as sx
 from dlpack_conformance.structs import READ_ONLY, call_deleter, managed_in, take
 from producers import Foreign, as_strided, check_export
@@ -186,22 +188,33 @@ def address_in(tensor):
     return managed_in(tensor.__dlpack__(stream=-1, max_version=(1, 0))).dl_tensor.data
 
 
-def test_block_with_work_on_a_named_queue_is_not_handed_out(gpu, hold):
+@pytest.mark.parametrize("case", ["one queue", "many queues", "recorded at the export"])
+def test_block_with_work_on_a_named_queue_is_not_handed_out(gpu, hold, case):
     """The consumer drops its view while the queue that it named still writes."""
-    queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+
+    def new_queue():
+        return dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+
+    queue = new_queue()
     source = dpctl.memory.MemoryUSMDevice(1000, queue=queue)
     tensor = sx.empty(1000, "uint8", device=gpu)
-    with hold() as held:
+    earlier = [new_queue() for _ in range(20 if case == "many queues" else 0)]
+    for one in earlier:
+        managed, versioned = take(tensor.__dlpack__(stream=one, max_version=(1, 0)))
+        call_deleter(managed, versioned=versioned)
+    records = case == "recorded at the export"
+    with graphs.recording(queue) if records else contextlib.nullcontext():
         capsule = tensor.__dlpack__(stream=queue, max_version=(1, 0))
-        address = managed_in(capsule).dl_tensor.data
-        fields = {
-            "data": (address, False),
-            "shape": (1000,),
-            "strides": None,
-            "typestr": "|u1",
-            "version": 1,
-            "syclobj": queue,
-        }
+    address = managed_in(capsule).dl_tensor.data
+    fields = {
+        "data": (address, False),
+        "shape": (1000,),
+        "strides": None,
+        "typestr": "|u1",
+        "version": 1,
+        "syclobj": queue,
+    }
+    with hold() as held:
         target = dpctl.memory.as_usm_memory(Described(fields, None))
         event = queue.memcpy_async(target, source, 1000)
         managed, versioned = take(capsule)
