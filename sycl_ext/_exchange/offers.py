@@ -211,7 +211,7 @@ def _offers_to_library(
                 named = offer(None, sources.plan_for(facts, native, ours))
                 offers.append(named._replace(native=native))
         if who.memory != "usm":
-            offers.append(offer(HOST, sources.plan_for(facts, HOST, ours)))
+            offers.append(offer(HOST, _plan_on_host(facts, who, ours)))
         # A view on the host comes before a copy on the device, which loses what a consumer writes.
         if len(offers) > 1:
             offers.sort(key=_cost)
@@ -220,9 +220,14 @@ def _offers_to_library(
         return
     if needed is None and copy is None and host_copy:
         # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
-        yield Offer(sources.plan_for(facts, HOST, True), HOST, copies=1)
+        yield Offer(_plan_on_host(facts, who, True), HOST, copies=1)
     if wanted is None and not who.is_library:
-        yield offer(HOST, sources.plan_for(facts, HOST, copy))._replace(as_array=True)
+        yield offer(HOST, _plan_on_host(facts, who, copy))._replace(as_array=True)
+
+
+def _plan_on_host(facts: Source, who: Consumer, copy: bool | None) -> Plan:
+    """Plan for host memory; a NumPy array can have negative strides, which crash some consumers."""
+    return sources.plan_for(facts, HOST, copy, any_strides=who.takes == "NumPy array")
 
 
 def _cost(offer: Offer) -> float:
@@ -274,7 +279,7 @@ def _plan_there(facts: Source, who: Consumer, device: DLDevice, copy: bool | Non
     """Plan for a library that gets the data on one device."""
     if device == HOST:
         if who.memory != "usm":
-            return sources.plan_for(facts, HOST, copy)
+            return _plan_on_host(facts, who, copy)
         return Plan(Route.REFUSE, f"{who.package} takes no host memory", BufferError)
     entry = _core.entry(device[1])
     kind = kind_of_copy(facts.usm_type, entry.usm_types, moves=facts.entry != entry.id)

@@ -15,6 +15,7 @@ import torch
 
 import conversions
 import sycl_ext as sx
+from sycl_ext._negotiation.consumers import OF_NUMPY
 
 INT64 = np.arange(24).reshape(4, 6)
 
@@ -131,3 +132,32 @@ def test_function_in_c_is_given_a_numpy_array_in_the_end():
     assert (found.data_ptr(), found.tolist()) == (tensor.ptr, INT64.tolist())
     with pytest.raises(TypeError, match="sequence item 0"):
         sx.exchange(tensor, "".join)
+
+
+def of_library(package, function):
+    """A function of a library that takes NumPy arrays, which need not be installed."""
+    function.__module__ = package
+    return function
+
+
+@pytest.mark.parametrize("package", OF_NUMPY)
+def test_numpy_array_of_a_reversed_tensor_is_a_view(package):
+    reversed_ = usm()[::-1]
+    for copy in (None, False):
+        found = sx.exchange(reversed_, of_library(package, lambda array: array), copy=copy)
+        assert found.ctypes.data == reversed_.ptr, copy
+        assert found.tolist() == INT64[::-1].tolist()
+
+
+@pytest.mark.parametrize("package", OF_NUMPY)
+def test_error_of_a_function_that_has_its_array_is_passed_on(package):
+    """It is about the numbers: the function is not called again with a copy of them."""
+    calls = []
+
+    def fit(array):
+        calls.append(array)
+        raise ValueError("the input has too few samples")
+
+    with pytest.raises(ValueError, match="^the input has too few samples$"):
+        sx.exchange(usm(), of_library(package, fit))
+    assert [type(call) for call in calls] == [np.ndarray]
