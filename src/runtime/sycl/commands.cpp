@@ -66,6 +66,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// An out-of-order queue raises the failure of its commands as well, and a wait for one of them
+// ends. Its answer says too little: that of a command which libsycl holds back is yes.
+void raise_failure_of_queue(const EventState& state) {
+  const auto& queue = state.queue ? state.queue : state.noted_on;
+  if (queue && !queue->in_order && !queue->answers_at_once) (void)is_empty(*queue);
+}
+
 // Asks until the command is over; false: signals have to be looked for first.  `begin`: of the
 // wait, which a child ends after a while.
 bool poll_command(const EventState& state, Clock::time_point begin) {
@@ -73,6 +80,7 @@ bool poll_command(const EventState& state, Clock::time_point begin) {
   const bool is_child = is_forked_child();
   return poll([&] {
     if (is_over(state)) return true;
+    raise_failure_of_queue(state);
     if (!is_child || Clock::now() - begin < longest_wait_of_child) return false;
     fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
          " s in a forked process; work that the parent submitted before the fork ends only in "

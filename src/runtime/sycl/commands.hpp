@@ -108,6 +108,7 @@ struct EventState {
 
   sycl::event event;
   const std::shared_ptr<QueueState> queue;
+  std::shared_ptr<QueueState> noted_on;  // of a command of somebody else, if it is known
   const int process = process_generation;
   // How many waits had failed on the queue before it was submitted.  After one more it counts as
   // failed, unless it only marks.

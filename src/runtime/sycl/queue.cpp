@@ -160,6 +160,7 @@ std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
   const FindNotedEvents find = find_noted_events;
   if (find && !in_order()) find(*this, &events);
+  for (const Event& event : events) event.state()->noted_on = state_;
   return events;
 }
 
@@ -198,7 +199,11 @@ void Queue::wait() const {
     if (const auto last = last_command(*state)) look_at_commands(*state, last.get());
     // First these: then the device has been given whatever came after them.
     wait_for_all(noted);
-    if (!is_empty_after_a_while(*state)) wait_for_all({Queue(state).marker()});
+    if (!is_empty_after_a_while(*state)) {
+      wait_for_all({Queue(state).marker()});
+      // Level Zero ends the marker on a list of its own, and the queue tells of the others.
+      if (!state->in_order && !state->answers_at_once) (void)is_empty(*state);
+    }
     state->note_done(abandoned);
   });
   tell_errors();

@@ -6,6 +6,7 @@ import dpctl.memory
 import numpy as np
 import pytest
 
+import environments
 import sycl_ext as sx
 from generated import alive
 from samples import bits, values
@@ -80,3 +81,46 @@ def test_an_asynchronous_error_of_a_third_party_command(gpu, adapter, hold):
         thread.join(60)
     assert refused
     assert bits(tensor.copy_from(WANTED).to_numpy()) == bits(WANTED)
+
+
+@pytest.mark.parametrize("is_noted", [False, True], ids=["a marker", "a noted event"])
+def test_wait_behind_a_failed_command_of_an_out_of_order_queue_ends(adapter, is_noted):
+    """Level Zero v1 reports the failed command, and a marker behind it, as submitted for ever."""
+    environments.python(
+        f"""
+import os, threading
+import dpctl, dpctl.memory, dpctl.utils
+import sycl_ext as sx
+from level_zero import control
+
+gpu = next(d for d in sx.devices() if d.device_type == "gpu")
+queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device)
+tensor = sx.zeros(100, "uint8", device=queue)
+memory, source = dpctl.memory.as_usm_memory(tensor), dpctl.memory.MemoryUSMHost(100, queue=queue)
+driver = control.loaded()
+driver.fakegpu_set_delay_us(20_000_000)
+driver.fakegpu_async_error_next()
+event = queue.memcpy_async(memory, source, 100)
+if {is_noted}:
+    dpctl.utils.SequentialOrderManager[queue].add_event_pair(event, event)
+ends = []
+
+def export():
+    try:
+        tensor.__dlpack__()
+    except sx.SyclError:
+        ends.append("raised")
+    else:  # a thread of the runtime, which waits for dpctl, was told of the failure
+        ends.append("returned")
+
+thread = threading.Thread(target=export, daemon=True)
+thread.start()
+thread.join(1.2)  # the queue is asked for a second before it gets a marker
+assert not ends, ends
+driver.fakegpu_set_delay_us(0)
+thread.join(30)
+assert ends
+os._exit(0)  # dpctl ends the process when it is told of the failure
+""",
+        inherit=True,
+    )
