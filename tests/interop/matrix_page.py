@@ -59,8 +59,9 @@ DTYPES = """\
 ## Dtypes and layouts through `exchange`
 
 No dtype is converted silently. A dtype that a consumer lacks, or would narrow, raises a
-`BufferError` that names the dtype (JAX has the 64-bit dtypes when `jax_enable_x64` is set). A
-consumer that cannot take a layout gets a compact copy, or makes one.
+`BufferError` that names the dtype (JAX has the 64-bit dtypes when `jax_enable_x64` is set). NumPy
+has bfloat16 and float8 where `ml_dtypes` is installed, as it was here. A consumer that cannot take
+a layout gets a compact copy, or makes one.
 """
 
 OF_NUMPY = """\
