@@ -213,9 +213,7 @@ def _offers_to_library(
         if who.memory != "usm":
             offers.append(offer(HOST, _plan_on_host(facts, who, ours)))
         # A view on the host comes before a copy on the device, which loses what a consumer writes.
-        if len(offers) > 1:
-            offers.sort(key=_cost)
-        yield from offers
+        yield from sorted(offers, key=lambda one: one.plan.cost > 0)
     if who.memory == "usm":
         return
     if needed is None and copy is None and host_copy:
@@ -228,10 +226,6 @@ def _offers_to_library(
 def _plan_on_host(facts: Source, who: Consumer, copy: bool | None) -> Plan:
     """Plan for host memory; a NumPy array can have negative strides, which crash some consumers."""
     return sources.plan_for(facts, HOST, copy, any_strides=who.takes == "NumPy array")
-
-
-def _cost(offer: Offer) -> float:
-    return offer.plan.cost
 
 
 def _native_name(source: _core.TensorBase, who: Consumer) -> DLDevice | None:

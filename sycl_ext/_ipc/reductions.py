@@ -8,6 +8,7 @@ from sycl_ext._exchange.libraries import class_of, reducer_of
 from sycl_ext._ipc import handles, records
 from sycl_ext._ipc.descriptors import DescriptorError
 from sycl_ext._ipc.shared_memory import BlockKey
+from sycl_ext._setup import startup
 from sycl_ext._tensor.tensor import Tensor
 
 
@@ -70,6 +71,7 @@ def _reduce(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _arrive(handle: handles.Handle, key: BlockKey) -> Tensor:
+    startup.load_core()  # this may be the first use of the package in the process
     tensor = handles.open(handle)
     records.mark_as_arrived(key)
     return tensor

@@ -16,8 +16,7 @@ from sycl_ext._setup import prefix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any
+    pass
 
 PACKAGE = "sycl_ext"
 CORE = f"{PACKAGE}._core"
@@ -35,30 +34,26 @@ WAITED_FOR = (f"{PACKAGE}.", "dpctl.")
 _is_connected = False
 
 
-def load_core() -> ModuleType:
-    """Return the core, loaded and connected to the package.
+def load_core() -> None:
+    """Load the core and connect it to the package, if this is the first use of the package.
 
     Whoever may be the first to use the package calls this: the public names, the C table for
     extensions, pickles, and integrations. The modules of the package only import the core.
     """
     global _is_connected
     with loading:
+        if _is_connected:
+            return
         try:
             require_main_interpreter()
             require_numpy()
             prefix.load_runtime(CORE)
-            core: ModuleType = _imported(CORE)
+            __import__(CORE)
         except ImportError as error:
             raise ImportError(remedy(error), name=error.name, path=error.path) from error
-        if not _is_connected:
-            _imported(f"{PACKAGE}._tensor.hooks").connect()
-            _is_connected = True
-        return core
-
-
-def _imported(name: str) -> Any:
-    __import__(name)
-    return sys.modules[name]
+        __import__(f"{PACKAGE}._tensor.hooks")
+        sys.modules[f"{PACKAGE}._tensor.hooks"].connect()
+        _is_connected = True
 
 
 _interrupted = False  # Ctrl-C came while the last fork waited

@@ -31,7 +31,9 @@ PYTHON_ARROWS = {
     "_protocols": ("_core", "_negotiation", "_debug", "_devices"),
     "_tensor": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_setup"),
     "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor", "_setup"),
-    "_ipc": ("_core", "_negotiation", "_devices", "_protocols", "_tensor", "_exchange"),
+    "_ipc": (
+        "_core", "_negotiation", "_devices", "_protocols", "_tensor", "_exchange", "_setup",
+    ),
     "_doctor": ("_setup", "_negotiation", "_ipc", "sycl_ext"),
     "_hardware": ("_negotiation", "_doctor", "sycl_ext"),
     "_cli": ("_negotiation", "_setup", "_doctor", "_hardware", "sycl_ext"),
