@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of libraries as consumers: each is right, or refused with the call that works.
 
-Those of libraries that are not in this environment: ``interop/test_functions.py``.
+Those of libraries that are not in this environment: ``interop/test_library_functions.py``.
 """
 
 import functools
