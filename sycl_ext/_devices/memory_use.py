@@ -93,8 +93,9 @@ def limit(
         to the host, and returns True; the allocation is then tried again, until it succeeds, or
         until a hundred calls have freed nothing. If it returns a false value, the allocation raises
         MemoryError. An exception in it propagates from the allocation. It runs in the allocating
-        thread without a lock. While it runs, no allocation calls it, neither its own nor that of
-        another thread: those for which there is no room raise MemoryError. None removes it.
+        thread without a lock. While it runs, no allocation calls it again: its own raises
+        MemoryError if there is no room, and that of another thread waits until it returns, for
+        five seconds at most in which nothing is freed. None removes it.
 
     Raises
     ------

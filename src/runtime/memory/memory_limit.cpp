@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/scope_exit.hpp"
 #include "base/waiting.hpp"
@@ -17,15 +18,18 @@ namespace sycl_ext {
 
 namespace {
 
-// The time that an allocation waits for pending work to free memory, while none is freed.
+// The time that an allocation waits for pending work, or for the handler in another thread, to free
+// memory, while none is freed.  (That handler may wait for this allocation.)
 constexpr std::chrono::milliseconds longest_wait_for_room{5000};
 using Clock = std::chrono::steady_clock;
 // In a row, of a handler that returns true: other threads may take memory that it frees.
 constexpr int most_fruitless_calls = 100;
 
-// Whether a thread is in the handler.  It may wait for another thread, whose allocation would wait
-// for the handler: so that allocation fails at once.
-std::atomic<bool> is_handler_running{false};
+// The process in which a thread is in the handler, one at a time; -1: none is.  (A child does not
+// have the thread.)
+std::atomic<int> handler_runs_in{-1};
+// How often the handler has ended.
+std::atomic<std::uint64_t> handler_ends{0};
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
 
@@ -39,17 +43,29 @@ std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   return sum;
 }
 
-bool ask_handler(const Entry& entry, std::size_t nbytes) {
+bool is_handler_in_other_thread() noexcept {
+  return !is_asking && handler_runs_in == process_generation;
+}
+
+enum class Answer { try_again, no_room, in_other_thread };
+
+Answer ask_handler(const Entry& entry, std::size_t nbytes) {
   const MakeRoom ask = make_room;
-  if (!ask || is_asking) return false;
-  if (is_handler_running.exchange(true)) return false;
+  if (!ask || is_asking) return Answer::no_room;
+  int last = handler_runs_in;
+  if (last == process_generation ||
+      !handler_runs_in.compare_exchange_strong(last, process_generation)) {
+    return Answer::in_other_thread;
+  }
   is_asking = true;
   const ScopeExit end([] {
     is_asking = false;
-    is_handler_running = false;
+    handler_runs_in = -1;
+    ++handler_ends;
   });
   const Entry& root = *find_entry(entry.root_id);
-  return ask(entry, nbytes) || (&root != &entry && ask(root, nbytes));
+  const bool is_freed = ask(entry, nbytes) || (&root != &entry && ask(root, nbytes));
+  return is_freed ? Answer::try_again : Answer::no_room;
 }
 
 }  // namespace
@@ -67,6 +83,8 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
   const auto is_less = [](const Bytes& a, const Bytes& b) { return a[0] < b[0] || a[1] < b[1]; };
   Bytes fewest{INT64_MAX, INT64_MAX};
   Clock::duration left{};
+  std::uint64_t ends = handler_ends;
+  const auto may_be_freed = [] { return deferred_frees() > 0 || is_handler_in_other_thread(); };
   for (int fruitless = 0;;) {
     const Bytes now = in_use();
     if (has_room()) return true;
@@ -75,16 +93,26 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
       fruitless = 0;
       left = longest_wait_for_room;
     }
-    if (!is_freeing() && deferred_frees() > 0 && left.count() > 0) {
+    if (const std::uint64_t last = handler_ends; last != ends) {
+      ends = last;
+      left = longest_wait_for_room;
+    }
+    const bool waits = !is_freeing() && left.count() > 0;
+    if (waits && may_be_freed()) {
       const WithoutGil released;
       const auto begin = Clock::now();
       wait_until([&, end = begin + left] {
-        return deferred_frees() == 0 || is_less(in_use(), fewest) || Clock::now() >= end;
+        if (Clock::now() >= end) return true;
+        // What the handler frees is for the allocation that has called it.
+        if (is_handler_in_other_thread()) return false;
+        return deferred_frees() == 0 || is_less(in_use(), fewest);
       });
       left -= Clock::now() - begin;
-    } else if (fruitless++ == most_fruitless_calls || !ask_handler(entry, nbytes)) {
-      return false;
+      continue;
     }
+    if (fruitless++ == most_fruitless_calls) return false;
+    const Answer answer = ask_handler(entry, nbytes);
+    if (answer == Answer::no_room || (answer == Answer::in_other_thread && !waits)) return false;
   }
 }
 

@@ -3,11 +3,13 @@
 
 import gc
 import threading
+import time
 
 import dpctl
 import numpy as np
 import pytest
 
+import environments
 import sycl_ext as sx
 from sycl_ext import _core
 from sycl_ext.memory import Statistics, limit, statistics
@@ -166,7 +168,7 @@ def test_the_limit_of_a_root_is_that_of_its_contexts_and_parts():
     limit(private, None)
 
 
-def test_allocation_while_the_callback_of_another_thread_runs_fails_at_once():
+def test_allocation_that_the_callback_of_another_thread_waits_for_fails():
     """The callback may wait for it, which was a deadlock, or an endless recursion."""
     found = []
 
@@ -186,3 +188,67 @@ def test_allocation_while_the_callback_of_another_thread_runs_fails_at_once():
     with pytest.raises(MemoryError, match="memory.limit"):
         sx.empty(1000, "uint8")
     assert [type(one) for one in found] == [MemoryError]
+
+
+def test_allocations_of_several_threads_get_the_room_that_the_callback_makes():
+    """All but one failed while the callback ran."""
+    size = 1 << 17
+    spare = [sx.empty(size, "uint8") for _ in range(60)]
+    found, start = [], threading.Barrier(6)
+
+    def make_room(nbytes):
+        spare.pop()
+        time.sleep(0.01)  # the others need room meanwhile
+        return True
+
+    def allocate():
+        start.wait()
+        try:
+            found.extend([sx.empty(size, "uint8") for _ in range(8)])
+        except MemoryError as error:
+            found.append(error)
+
+    limit(sx.device(), of().live_bytes + of(usm_type="shared").live_bytes, make_room)
+    threads = [threading.Thread(target=allocate) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [type(one) for one in found] == [sx.Tensor] * 48
+
+
+def test_a_child_that_is_forked_while_the_callback_runs_has_the_callback():
+    """The thread that runs it is not in the child."""
+    environments.python(
+        """
+import os, threading
+import sycl_ext as sx
+
+running, is_over, parent = threading.Event(), threading.Event(), os.getpid()
+
+def callback(nbytes):
+    if os.getpid() != parent:
+        os._exit(0)
+    running.set()
+    is_over.wait(50)
+
+def allocate():
+    try:
+        sx.empty(1000, "uint8")
+    except MemoryError:
+        pass
+
+sx.memory.limit(sx.device("cpu"), 0, callback)
+thread = threading.Thread(target=allocate)
+thread.start()
+running.wait(50)
+child = os.fork()
+if child == 0:
+    allocate()
+    os._exit(1)
+status = os.waitpid(child, 0)[1]
+is_over.set()
+thread.join()
+assert status == 0, "the callback was not called"
+"""
+    )

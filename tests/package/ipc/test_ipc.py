@@ -439,3 +439,15 @@ def test_without_memfd(monkeypatch):
     monkeypatch.delattr(os, "memfd_create")
     with pytest.raises(BufferError, match="needs Linux"):
         sx.ipc.empty(3, device="cpu")
+
+
+def test_tensor_of_multiprocessing_may_be_the_first_use_of_the_package():
+    """The pickle names a function of this package, which nobody has imported there."""
+    buffer = pickle.dumps(reductions._reduce(shared(3)))
+    environments.python(f"""
+import pickle
+
+function, arguments = pickle.loads({buffer!r})
+assert function(*arguments).tolist() == {shared(3).tolist()}
+""")
+    sx.memory.release_cached()  # the other process has closed it
