@@ -41,16 +41,22 @@ void bind_hooks(py::module_& m) {
   m.attr("DTYPES") = py::tuple(names);  // (name, array-interface kind, itemsize, DLPack code)
 }
 
+// Whether this is the main interpreter; else with an ImportError set.
+bool require_main_interpreter() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
+  PyErr_SetString(PyExc_ImportError,
+                  "sycl_ext works in the main interpreter only, and this is a sub-interpreter; use "
+                  "a thread or a process instead");
+  return false;
+}
+
 }  // namespace
 
-PYBIND11_MODULE(_core, m) {
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    PyErr_SetString(
-        PyExc_ImportError,
-        "sycl_ext does not work in a sub-interpreter, nor does NumPy, which it uses; use "
-        "threads or processes");
-    throw py::error_already_set();
-  }
+// Its entry point first takes the GIL as a thread of the main interpreter, which would wait for
+// ever in another one, so Python calls the one below.  (CPython 3.13 and later call that in the
+// main interpreter, and the body of this one in the other.)
+PYBIND11_MODULE(core_of_main_interpreter, m) {
+  if (!require_main_interpreter()) throw py::error_already_set();
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       std::rethrow_exception(pointer);
@@ -72,4 +78,8 @@ PYBIND11_MODULE(_core, m) {
   if (PyModule_AddFunctions(m.ptr(), sycl_ext::public_functions()) < 0) {
     throw py::error_already_set();
   }
+}
+
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  return require_main_interpreter() ? PyInit_core_of_main_interpreter() : nullptr;
 }

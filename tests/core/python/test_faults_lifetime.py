@@ -249,6 +249,41 @@ print(sx.zeros(3).to_numpy().sum())
     assert output == "0.0\n"
 
 
+@pytest.mark.parametrize("is_loaded", [False, True], ids=["first", "after the main interpreter"])
+def test_sub_interpreters_are_refused_by_the_core(is_loaded):
+    """Its import by name, which asks nobody before; pybind11 waited for the GIL for ever."""
+    output = environments.python(f"""
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import sycl_ext as sx
+
+if {is_loaded}:
+    sx.zeros(3)
+script = '''
+import importlib.util
+def made():
+    return importlib.util.module_from_spec(importlib.util.find_spec("sycl_ext._core"))
+def imported():
+    import sycl_ext._core
+for load in 2 * (imported, made):
+    try:
+        load()
+    except ImportError as error:
+        assert "main interpreter" in str(error), error
+    else:
+        raise AssertionError("loaded")
+'''
+other = interpreters.create()
+failure = interpreters.run_string(other, script)
+assert failure is None, failure
+interpreters.destroy(other)
+print(sx.zeros(3).to_numpy().sum())
+""")
+    assert output == "0.0\n"
+
+
 # ---- threads -------------------------------------------------------------------------------------
 
 
