@@ -498,7 +498,9 @@ def find_consumer(consumer: Any) -> Target:
     package = _package_of(module)
     known = consumer_for(package, str(getattr(sys.modules.get(package), "__version__", "")))
     if known is None:
-        unknown = Consumer(package or "?", functions="producer", is_library=False)
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        called = f"{module}.{name}" if module else name
+        unknown = Consumer(package or "?", called=called, functions="producer", is_library=False)
         return Target(unknown, consumer)
     return _target_of_function(known, consumer, function, module)
 

@@ -5,6 +5,7 @@ Those of libraries that are not in this environment: ``interop/test_library_func
 """
 
 import functools
+import re
 import sys
 
 import dpnp
@@ -97,9 +98,27 @@ def doubled(x):
     return np.from_dlpack(x) * 2
 
 
-@pytest.mark.parametrize("function", [copied, lambda x: torch.from_dlpack(x).clone()])
-def test_copy_of_a_function_is_found_in_its_result(function):
-    with pytest.raises(sx.CopyRefusedError, match="made a copy of what it was given"):
+class Copies:
+    def __call__(self, x):
+        return copied(x)
+
+    def method(self, x):
+        return copied(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (copied, "copied"),
+        (functools.partial(copied), "copied"),
+        (lambda x: torch.from_dlpack(x).clone(), "<lambda>"),
+        (Copies(), "Copies"),
+        (Copies().method, "Copies.method"),
+    ],
+)
+def test_copy_of_a_function_is_found_in_its_result(function, name):
+    text = re.escape(f"{__name__}.{name} made a copy of what it was given")
+    with pytest.raises(sx.CopyRefusedError, match=text):
         sx.exchange(sx.host_view(usm()), function, copy=False)
     assert conversions.values(sx.exchange(sx.host_view(usm()), function)).tolist() == INT64.tolist()
 
