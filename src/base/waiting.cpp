@@ -11,6 +11,7 @@
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/lock.hpp"
+#include "base/thread.hpp"
 
 namespace sycl_ext {
 
@@ -33,7 +34,7 @@ class Helper {
     const std::lock_guard<Mutex> lock(locks.helper);
     if (is_busy_) return {};
     if (!is_started_) {
-      std::thread([this] { run(); }).detach();
+      start_thread([this] { run(); });
       is_started_ = true;
     }
     task_ = std::move(task);

@@ -282,3 +282,29 @@ os.write(1, b"=== freed\\n")
         {**environments.cpu(), "SYCL_UR_TRACE": "2"},
     )
     assert "---> urQueueFlush" in output.split("===")[1]
+
+
+@pytest.mark.parametrize("room", [0, 8 << 10, 32 << 10])
+def test_first_wait_with_room_for_no_more_than_the_stack_of_a_thread(room):
+    """A thread that cannot allocate its thread-local data ends the process: none is started."""
+    environments.python(
+        f"""
+import resource
+import numpy as np
+import sycl_ext as sx
+
+tensor, other = sx.zeros(1 << 20, "uint8"), sx.zeros(1 << 20, "uint8")
+large, ones = sx.zeros(32 << 20, "uint8"), np.ones(32 << 20, "uint8")
+with open("/proc/self/status") as status:
+    [size] = [int(line.split()[1]) << 10 for line in status if line.startswith("VmSize")]
+stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+stack = 8 << 20 if stack == resource.RLIM_INFINITY else stack
+resource.setrlimit(resource.RLIMIT_AS, (size + stack + {room},) * 2)
+for _ in range(10):
+    for _ in range(10):
+        tensor.copy_from(ones[: 1 << 20], wait=False)
+        other.copy_from(tensor, wait=False)
+    large.copy_from(ones, wait=False).wait()
+    other.wait()
+"""
+    )

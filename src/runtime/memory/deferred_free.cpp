@@ -5,12 +5,12 @@
 #include <condition_variable>
 #include <list>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/first_made.hpp"
 #include "base/lock.hpp"
+#include "base/thread.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 
 namespace sycl_ext {
@@ -182,7 +182,7 @@ void free_after_work(std::unique_ptr<Deferred> what) noexcept {
   ++all.count;
   if (!all.runs) {
     try {
-      std::thread([&all] { all.run(); }).detach();
+      start_thread([&all] { all.run(); });
       all.runs = true;
     } catch (...) {  // the next one tries again
     }
