@@ -274,13 +274,17 @@ void Allocation::name_queue(const Queue& queue) const {
     auto longer = known ? std::vector<Queue>(*known) : std::vector<Queue>();
     longer.push_back(mine);
     auto list = std::make_shared<const std::vector<Queue>>(std::move(longer));
-    const std::lock_guard<Mutex> lock(locks.named_queues);
-    if (named_queues_ == known) {
-      named_queues_.swap(list);  // the other one goes without the lock
-      has_named_queues_.store(true, std::memory_order_release);
-      return;
+    QueueList newest;  // the one that it replaces goes without the lock, too
+    {
+      const std::lock_guard<Mutex> lock(locks.named_queues);
+      if (named_queues_ == known) {
+        named_queues_.swap(list);  // the other one goes without the lock
+        has_named_queues_.store(true, std::memory_order_release);
+        return;
+      }
+      newest = named_queues_;
     }
-    known = named_queues_;
+    known = std::move(newest);
   }
 }
 
