@@ -180,7 +180,7 @@ TEST(threads_take_locks_while_another_forks) {
       const std::lock_guard lock_first(first);
       is_first_taken = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the fork waits now, probably
-      if (&first != &locks.pools) std::lock_guard last(locks.pools);
+      if (&first != &locks.named_queues) std::lock_guard last(locks.named_queues);
     });
     while (!is_first_taken) std::this_thread::yield();
     CHECK(ends_well_in_a_child(
