@@ -24,6 +24,7 @@ from stand_in_build import compiler, installed, opencl, run
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parents[2] / "build" / "neo"
 SID = FOLDER / "sid"
+LOADER = FOLDER / "loader"
 VERSIONS = FOLDER / "versions.json"  # written last
 PACKAGES = ("libze-intel-gpu1", "libze1", "intel-opencl-icd", "pocl-opencl-icd", "llvm-spirv-21")
 #: Names for the log.
@@ -63,26 +64,28 @@ def build() -> dict[str, str]:
         if not VERSIONS.exists():
             shutil.rmtree(SID, ignore_errors=True)
             versions = debian.unpack(PACKAGES, SID)
-            _build_residency()
             VERSIONS.write_text(json.dumps(versions, indent=2) + "\n")
+        _build_loader()
         return json.loads(VERSIONS.read_text())
 
 
-def _build_residency() -> None:
-    """A loader of Level Zero that is Debian's but for the functions of `resident.c`.
+def _build_loader() -> None:
+    """A loader of Level Zero that is Debian's but for the functions of `without_device.c`.
 
     Both are found by the same name, so ours names Debian's by its path. The linker writes the name
     by which a library calls itself, so it is given an empty one that calls itself by that path.
     """
-    library = FOLDER / "residency" / "libze_loader.so.1"
+    source = HERE / "without_device.c"
+    library = LOADER / "libze_loader.so.1"
+    if library.exists() and library.stat().st_mtime > source.stat().st_mtime:
+        return
     library.parent.mkdir(exist_ok=True)
     debians = (debian.libraries(SID) / library.name).resolve()
     named = library.with_name("named_by_its_path.so")
     shared = [*compiler(), "-shared", "-fPIC", "-Wl,--no-as-needed", "-xc"]
     run([*shared, os.devnull, f"-Wl,-soname,{debians}", "-o", str(named)])
-    source = str(HERE / "resident.c")
     own_name = f"-Wl,-soname,{library.name}"
-    run([*shared, source, "-xnone", str(named), own_name, "-o", str(library)])
+    run([*shared, str(source), "-xnone", str(named), own_name, "-o", str(library)])
 
 
 def python() -> str:
@@ -105,7 +108,7 @@ def level_zero(adapter: str, card: str) -> dict[str, str]:
         **CARDS[card],
         **TWO_CARDS,
         "SYCL_UR_USE_LEVEL_ZERO_V2": {"v1": "0", "v2": "1"}[adapter],
-        "ZEL_LIBRARY_PATH": str(FOLDER / "residency" if adapter == "v2" else found),
+        "ZEL_LIBRARY_PATH": str(LOADER),
         "ZE_ENABLE_ALT_DRIVERS": str(found / "libze_intel_gpu.so.1"),
     }
 
