@@ -388,6 +388,18 @@ def open_ipc(
     `lease` is kept as long as the block.
     """
 
+def open_own(
+    own: TensorBase,
+    nbytes: SupportsIndex,
+    offset: SupportsIndex,
+    dtype: str,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    readonly: bool,
+    /,
+) -> Tensor:
+    """What `open_ipc` returns for a handle of `own`, which is of this process: a view of it."""
+
 def order_after(queue: Queue, tensor: TensorBase, /) -> None:
     """Orders later work on the queue after all work on the tensor that was submitted so far."""
 

@@ -6,6 +6,32 @@
 
 namespace sycl_ext {
 
+namespace {
+
+// What a handle says of the array in the block: from the first element on.
+struct Described {
+  Described(std::size_t offset, const std::string& dtype, const py::sequence& shape,
+            const py::sequence& strides, bool readonly)
+      : offset(offset),
+        dtype(dtype_named(dtype)),
+        layout(strided(read_dims(shape), read_dims(strides), this->dtype.itemsize())),
+        readonly(readonly) {}
+
+  const std::size_t offset;
+  const DType& dtype;
+  const Layout layout;
+  const bool readonly;
+
+  Tensor in(const Memory& memory, const ByteRange& block) const {
+    if (offset > block.nbytes) fail(Error::Kind::value, "offset is ", offset, " of ", block.nbytes);
+    Tensor tensor{memory, block.begin + offset, &dtype, layout, readonly, false};
+    require_inside(Error::Kind::buffer, block, tensor.data, layout, dtype.itemsize());
+    return tensor;
+  }
+};
+
+}  // namespace
+
 void bind_ipc(py::module_& m) {
   py::class_<HostRegistration>(m, "HostRegistration")
       .def(py::init([](const Tensor& tensor) {
@@ -32,15 +58,24 @@ void bind_ipc(py::module_& m) {
   m.def("open_ipc", [](const Entry& entry, const py::bytes& handle, std::size_t nbytes,
                        std::size_t offset, const std::string& dtype, const py::sequence& shape,
                        const py::sequence& strides, bool readonly, const py::object& lease) {
-    const DType& element = dtype_named(dtype);
-    const Layout layout = strided(read_dims(shape), read_dims(strides), element.itemsize());
+    const Described array(offset, dtype, shape, strides, readonly);
     Owner kept(Py_NewRef(lease.ptr()), release_python_object);
     const Memory memory = open_ipc(entry, handle, nbytes, std::move(kept));
-    if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset, " of ", nbytes);
-    Tensor tensor{memory, memory->data + offset, &element, layout, readonly, false};
-    require_inside(Error::Kind::buffer, memory, tensor.data, layout, element.itemsize());
-    return tensor;
+    return array.in(memory, {memory->data, memory->nbytes});
   });
+  m.def("open_own",
+        [](const Tensor& own, std::size_t nbytes, std::size_t offset, const std::string& dtype,
+           const py::sequence& shape, const py::sequence& strides, bool readonly) {
+          const Described array(offset, dtype, shape, strides, readonly);
+          const Memory& memory = own.memory;
+          std::byte* const begin = byte_range(own).begin;
+          const auto left = static_cast<std::size_t>(memory->data + memory->nbytes - begin);
+          if (nbytes > left) {
+            fail(Error::Kind::buffer, "the handle is of this process, and leads to ", left,
+                 " bytes; ", nbytes, " were asked for");
+          }
+          return array.in(memory, {begin, nbytes});
+        });
 }
 
 }  // namespace sycl_ext

@@ -198,9 +198,11 @@ bool fits_block(const CopyLoops& loops) {
 }
 
 // Between host and device.  One command does it best for few bytes, or where the driver copies from
-// and to the host memory directly.
+// and to the host memory directly; but no command that blocks in its submission, where signals are
+// not looked for.
 void copy_with_host(const CopyLoops& loops, const Entry& entry, bool to_host, bool is_pinned) {
-  if (loops.contiguous() && (is_pinned || loops.nbytes() <= direct_bytes)) {
+  const bool is_short = loops.nbytes() <= direct_bytes && !entry.blocks_on_pageable;
+  if (loops.contiguous() && (is_pinned || is_short)) {
     return entry.commands().copy(loops.to, loops.from, loops.nbytes());
   }
   Staging staging(entry, to_host ? source_span(loops).nbytes() : loops.nbytes());
@@ -272,9 +274,12 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
       !(same_context(*target, *source) && target->commands().can_follow(source->commands()))) {
     return nullptr;
   }
-  if (!is_usm(to)) return is_usm(from) ? source : nullptr;
+  if (!is_usm(to) || !is_usm(from)) {  // one side is pageable, or registered
+    const Entry* const device = is_usm(to) ? target : is_usm(from) ? source : nullptr;
+    return device && !device->blocks_on_pageable ? device : nullptr;
+  }
   // A reader of the target asks the queue of its entry whether the copy has failed.
-  if (is_usm(from) && to.memory->kind == UsmKind::host) return target == source ? source : nullptr;
+  if (to.memory->kind == UsmKind::host) return target == source ? source : nullptr;
   const bool is_on_devices =
       to.memory->kind == UsmKind::device && from.memory->kind == UsmKind::device;
   return is_on_devices && !copies_directly(*source, *target) ? nullptr : target;

@@ -83,15 +83,15 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool re
   return view_of(std::move(memory), data, dtype, std::move(layout), readonly);
 }
 
-bool require_inside(Error::Kind kind, const Memory& memory, std::byte* data, const Layout& layout,
+bool require_inside(Error::Kind kind, const ByteRange& block, std::byte* data, const Layout& layout,
                     std::size_t itemsize) {
   const ByteRange range = byte_range(data, layout, itemsize, kind);
   if (!range.begin) return false;
-  const std::int64_t first = range.begin - memory->data;
-  if (first < 0 || range.nbytes > memory->nbytes ||
-      static_cast<std::size_t>(first) > memory->nbytes - range.nbytes) {
+  const std::int64_t first = range.begin - block.begin;
+  if (first < 0 || range.nbytes > block.nbytes ||
+      static_cast<std::size_t>(first) > block.nbytes - range.nbytes) {
     fail(kind, "the view's ", range.nbytes, " bytes begin at byte ", first, " of a block of ",
-         memory->nbytes, " bytes, and are not inside it");
+         block.nbytes, " bytes, and are not inside it");
   }
   return true;
 }

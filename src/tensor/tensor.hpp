@@ -53,11 +53,6 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool re
 // Error(value) unless every element of the new view lies inside the memory.
 Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout);
 
-// Error(kind) unless the extent of `layout` around `data` lies inside `memory`.  Returns whether
-// there are elements at all; where there are none, `data` may be anything.
-bool require_inside(Error::Kind kind, const Memory& memory, std::byte* data, const Layout& layout,
-                    std::size_t itemsize);
-
 // Gives the strides of the same elements to `to`, a compact layout of as many elements; false when
 // that takes a copy.
 bool reshape_layout(const Layout& from, Layout* to);
@@ -74,6 +69,15 @@ ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize
                      Error::Kind kind = Error::Kind::buffer);
 inline ByteRange byte_range(const Tensor& tensor) {
   return byte_range(tensor.data, tensor.layout, tensor.dtype->itemsize());
+}
+
+// Error(kind) unless the extent of `layout` around `data` lies inside the block.  Returns whether
+// there are elements at all; where there are none, `data` may be anything.
+bool require_inside(Error::Kind kind, const ByteRange& block, std::byte* data, const Layout& layout,
+                    std::size_t itemsize);
+inline bool require_inside(Error::Kind kind, const Memory& memory, std::byte* data,
+                           const Layout& layout, std::size_t itemsize) {
+  return require_inside(kind, ByteRange{memory->data, memory->nbytes}, data, layout, itemsize);
 }
 
 // A host view of USM as that USM: the very same Memory, and so the same queue to wait for.  Only

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast
 
 from sycl_ext import _core
 from sycl_ext._devices.description import DeviceWords, read_words
@@ -167,7 +167,7 @@ def empty(
     Returns
     -------
     Tensor
-        In device USM if the device has inter-process handles (a GPU on Level Zero), in an
+        In device USM if the device has inter-process handles (a GPU on Level Zero or CUDA), in an
         allocation of its own of at least 4 MiB, because a handle exposes the whole allocation.
         Otherwise in shared host memory (`usm_type` "system"), if the device can read host memory
         (the CPU).
@@ -241,7 +241,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     Parameters
     ----------
     x : array
-        Device USM of a GPU on Level Zero, allocated by any library: a `Tensor`, a dpnp array, a
+        Device USM of a GPU on Level Zero or CUDA, allocated by any library: a `Tensor`, a dpnp array, a
         torch XPU tensor, ``dpctl.memory``, or a part of one. Or memory of `ipc.empty`, on any
         device.
     peer : int, optional
@@ -301,7 +301,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
         export = _core.IpcExport(t)
         nbytes, offset = _core.extent_of(t, False)
         exposed = export.exposed
-        keep = offer = records.Offer(export.data, nbytes, (export, permission))
+        keep = offer = records.Offer(export.data, nbytes, (export, permission), t)
         mechanism, key = "sycl", offer.key
     else:
         raise _not_shareable(t, device.id if "system" in device.usm_types else "'cpu'")
@@ -326,7 +326,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Return the memory behind a handle of another process as a tensor.
+    """Return the memory behind a handle of this or another process as a tensor.
 
     Parameters
     ----------
@@ -347,8 +347,9 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     Returns
     -------
     Tensor
-        Read-only if the array was. Its memory stays valid when the process that made it drops its
-        handle and its array. Shared host memory stays valid when that process ends; Level Zero does
+        Read-only if the array was. In the process that made the handle, device USM is a view of
+        that array. Its memory stays valid when the process that made it drops its handle and its
+        array. Shared host memory stays valid when that process ends; Level Zero does
         not guarantee this for device USM. The driver keeps its mapping even longer than the tensor,
         to reuse it when the allocation is opened again.
 
@@ -388,6 +389,8 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
             return _view_of_block(block, where, *layout)
         entry = _exact(handle, wanted)._entry
         data, lease = records.borrow(handle._key, handle._nbytes)
+        if own := records.own_arrays(data):
+            return _core.open_own(own[0], handle._nbytes, *layout)
         return _core.open_ipc(entry, data, handle._nbytes, *layout, lease)
     except ValueError as error:
         raise BufferError(f"the fields of the handle do not agree: {error}") from error
@@ -404,8 +407,13 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
         raise ValueError(f"shape is {lengths}: the memory behind a handle is not empty")
     nbytes = prod(lengths) * ITEMSIZES[name]
     strides = compact_strides(lengths, range(len(lengths)))
-    entry = place(device).device._entry
-    return _core.open_ipc(entry, data, nbytes, 0, name, lengths, strides, False, None)
+    where = place(device).device
+    layout = nbytes, 0, name, lengths, strides
+    if own := records.own_arrays(data):
+        made_on = cast(int, own[0].entry_id)  # `handle` refuses an array that is on no device
+        _require_device(by_id(made_on)._whole(), where)
+        return _core.open_own(own[0], *layout, all(one.readonly for one in own))
+    return _core.open_ipc(where._entry, data, *layout, False, None)
 
 
 def _exact(handle: Handle, wanted: Device | None) -> Device:
@@ -423,6 +431,11 @@ def _exact(handle: Handle, wanted: Device | None) -> Device:
             f"the memory is on {'/'.join(map(str, words))}, which this process does not have; "
             "ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK decide which devices a process has"
         )
-    if wanted is not None and wanted._whole() is not part:
-        raise BufferError(f"the memory is on {part!r}, and cannot be opened on {wanted!r}")
+    if wanted is not None:
+        _require_device(part, wanted)
     return part
+
+
+def _require_device(owner: Device, wanted: Device) -> None:
+    if wanted._whole() is not owner:
+        raise BufferError(f"the memory is on {owner!r}, and cannot be opened on {wanted!r}")

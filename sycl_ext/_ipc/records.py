@@ -19,6 +19,7 @@ import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sycl_ext._core import TensorBase
 from sycl_ext._devices.memory_use import released_with
 from sycl_ext._ipc.descriptors import DescriptorError, refusal
 from sycl_ext._ipc.peers import require_descriptor
@@ -38,6 +39,8 @@ class _Memory:
 
     offer: "weakref.ref[Offer]"
     record: Block
+    data: bytes
+    array: TensorBase | None
     kept: object  #: the object to drop in the end
     maker: int = field(default_factory=os.getpid)
     sent: bool = False  #: a process will still open it
@@ -67,15 +70,17 @@ _offered: set[_Memory] = set()
 class Offer:
     """Keeps memory that other processes may open; the memory outlives it while any process uses it.
 
-    `data` has the bytes of a SYCL handle; if it is empty, the record only counts. `kept` is dropped
-    in the end.
+    `data` has the bytes of a SYCL handle, and leads to the first byte of `array`; if it is empty,
+    the record only counts. `kept` is dropped in the end.
     """
 
-    def __init__(self, data: bytes, nbytes: int, kept: object) -> None:
+    def __init__(
+        self, data: bytes, nbytes: int, kept: object, array: TensorBase | None = None
+    ) -> None:
         record = make_block(_SIZE)
         record.write(_RECORD.pack(_MARK, False, nbytes, len(data)) + data)
         self.data, self.key = data, record.key
-        self._memory = _Memory(weakref.ref(self), record, kept)
+        self._memory = _Memory(weakref.ref(self), record, data, array, kept)
         _offered.add(self._memory)
         weakref.finalize(self, reclaim).atexit = False  # at exit the kernel releases the locks
 
@@ -98,6 +103,16 @@ def waiting() -> int:
     """Return the number of blocks that are kept only for other processes."""
     reclaim()
     return sum(one.sent or one.offer() is None for one in list(_offered))
+
+
+def own_arrays(data: bytes) -> list[TensorBase]:
+    """Return the arrays of this process to whose first byte the bytes of a SYCL handle lead."""
+    process = os.getpid()
+    return [
+        one.array
+        for one in list(_offered)
+        if one.array is not None and one.data == data and one.maker == process
+    ]
 
 
 def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:

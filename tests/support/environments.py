@@ -116,6 +116,8 @@ class Environment:
 
 #: Tests of the CPU device that take a GPU where there is one.
 ON_GPUS = tuple(f"../package/test_roundtrips.py::test_{name}" for name in ("tensors", "writes"))
+#: Of the Level Zero GPUs, where another backend shares memory as well.
+OWN_HANDLES = "stand_in_gpu/test_own_handles.py"
 ENVIRONMENTS = {
     "two_platforms": Environment("two_platforms", _two_platforms),
     "opencl_gpu": Environment(
@@ -135,8 +137,8 @@ ENVIRONMENTS = {
     "level_zero_no_pools": Environment(
         "stand_in_gpu", lambda _scratch: level_zero(pools=False, p2p=1, fp64=0), ON_GPUS
     ),
-    "cuda": Environment("native_backends", lambda _scratch: posing("cuda")),
-    "hip": Environment("native_backends", lambda _scratch: posing("hip")),
+    "cuda": Environment("native_backends", lambda _scratch: posing("cuda"), (OWN_HANDLES,)),
+    "hip": Environment("native_backends", lambda _scratch: posing("hip"), (OWN_HANDLES,)),
     "out_of_memory": Environment("out_of_memory", _out_of_memory),
     "no_usm": Environment("no_usm", _no_usm),
 }

@@ -158,6 +158,7 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
   // Only for the backend that was tried.
   entry->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
+  entry->blocks_on_pageable = is_cuda_or_hip(device.get_backend());
   entry->sycl =
       std::make_shared<const EntryHandles>(EntryHandles{device, context, native_context(context)});
   return entry;

@@ -47,6 +47,9 @@ class Entry final {
   std::array<bool, usm_kind_count> usm{};  // has_usm(*this, kind)
   bool single_device = false;              // every allocation of the context is on this device
   bool host_memory = false;                // the host can access device USM
+  // A copy between its memory and pageable host memory waits, inside its submission, for the work
+  // before it; and registering host memory with its driver changes nothing.
+  bool blocks_on_pageable = false;
   std::shared_ptr<const EntryHandles> sycl;
   // The next one in the list of entries, from entry 0 on, in whose contexts a pointer without a
   // context is looked up: the default ones, then those that were registered, but not those that

@@ -104,7 +104,7 @@ Registration register_host(const Memory& memory, const std::byte* data, std::siz
   ranges[data] = made.get();
   for (const Entry* entry = find_entry(0); entry; entry = entry->next_searched) {
     // Of a host device the copies are the host's.
-    if (!entry->default_context || entry->host_memory) continue;
+    if (!entry->default_context || entry->host_memory || entry->blocks_on_pageable) continue;
     const bool is_anothers = is_whole_imported(*entry, data, nbytes);
     if (is_anothers || import(*entry, data, nbytes)) {
       made->known_.push_back({entry, !is_anothers});

@@ -126,10 +126,17 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());
   const sycl::context& context = entry.sycl->context;
   auto opened = std::make_unique<Opened>(Opened{nullptr, context, std::move(lease)});
-  opened->pointer = sycl_call("opening an inter-process handle", [&] {
+  const auto open = [&] {
     const RuntimeCall call("opening an inter-process handle");
     return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, entry.sycl->device);
-  });
+  };
+  try {
+    opened->pointer = sycl_call("opening an inter-process handle", open);
+  } catch (const Error& error) {
+    if (!is_cuda_or_hip(context.get_backend())) throw;
+    fail(Error::Kind::runtime, error.what(),
+         "; this driver opens no handle in the process that made it: use the array itself there");
+  }
   auto* const data = static_cast<std::byte*>(opened->pointer);
   if (!data) {  // an error that the Level Zero adapter v1 has lost
     fail(Error::Kind::runtime, "opening an inter-process handle failed: the driver of device (14, ",

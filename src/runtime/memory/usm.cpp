@@ -80,6 +80,8 @@ template <class... Parts>
                    "; start a new process, and look at the log of the system for the cause");
 }
 
+sycl::backend backend_of(const Entry& entry) { return entry.sycl->device.get_backend(); }
+
 // The runtime returns no memory of a lost device, and no reason: a command says which it is.
 void require_not_lost(const Entry& entry) {
   const WithoutGil released;
@@ -87,7 +89,7 @@ void require_not_lost(const Entry& entry) {
     const RuntimeCall call("asking whether a device is lost");
     sycl::queue(entry.commands().state().queue).ext_oneapi_submit_barrier();
   } catch (const sycl::exception& error) {
-    if (is_device_lost(error)) fail_lost(entry, error.what());
+    if (is_device_lost(error, backend_of(entry))) fail_lost(entry, error.what());
   }
 }
 
@@ -100,7 +102,7 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   try {
     return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
   } catch (const sycl::exception& error) {
-    if (is_device_lost(error)) fail_lost(entry, error.what());
+    if (is_device_lost(error, backend_of(entry))) fail_lost(entry, error.what());
     fail_allocation(nbytes, wanted, entry, error.what());
   }
 }
@@ -187,8 +189,9 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     if (!passed) release_cached_memory();
     return is_taken();
   };
-  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
-  if (!passed) require_not_lost(entry);
+  if (is_taken()) return block;
+  if (!passed) require_not_lost(entry);  // nothing makes room there
+  if (is_room_made(entry, size, is_taken_now)) return block;
   if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
   fail_allocation(nbytes, kind, entry, "of the ", pools_of(*passed).limit,
                   " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",

@@ -57,7 +57,7 @@ bool is_over(const EventState& state) {
   try {
     return is_empty(*state.queue);
   } catch (const sycl::exception& error) {
-    if (!is_device_lost(error)) throw;
+    if (!is_device_lost(error, state.queue->queue.get_backend())) throw;
     return true;
   }
 }

@@ -11,6 +11,18 @@
 
 namespace sycl_ext {
 
+namespace {
+
+std::optional<sycl::backend> backend_of(const EventState& state) noexcept {
+  try {
+    return state.event.get_backend();
+  } catch (const sycl::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
 void wait_for_all(const std::vector<Event>& events) {
   const auto is_done = [](const Event& event) { return !event.state() || event.state()->is_done; };
   if (!std::all_of(events.begin(), events.end(), is_done)) {
@@ -46,7 +58,7 @@ std::optional<bool> Event::answer() const noexcept {
     if (!state_->is_listed) state_->finish();
     return true;
   } catch (const sycl::exception& error) {
-    if (is_device_lost(error)) return true;
+    if (is_device_lost(error, backend_of(*state_))) return true;
   } catch (...) {  // no memory for the question
   }
   return std::nullopt;

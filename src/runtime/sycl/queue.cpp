@@ -226,13 +226,16 @@ void Queue::tell_errors() const {
 
 Event Queue::marker() const {
   if (!may_have_work()) return Event();
-  return sycl_call("submitting a barrier", [&] {
-    std::optional<sycl::event> all = mark(*state_);
-    if (!all) return Event();
-    const RuntimeCall call("flushing a queue");
-    sycl::queue(state_->queue).ext_oneapi_prod();
-    return Event(std::make_shared<EventState>(std::move(*all), state_));
-  });
+  return sycl_call(
+      "submitting a barrier",
+      [&] {
+        std::optional<sycl::event> all = mark(*state_);
+        if (!all) return Event();
+        const RuntimeCall call("flushing a queue");
+        sycl::queue(state_->queue).ext_oneapi_prod();
+        return Event(std::make_shared<EventState>(std::move(*all), state_));
+      },
+      state_->queue.get_backend());
 }
 
 std::vector<Event> Queue::pending() const {

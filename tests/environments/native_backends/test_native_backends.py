@@ -31,11 +31,6 @@ NUMBERS = values((4, 5), "int32")
 V1 = {"max_version": (1, 3)}
 
 
-@pytest.fixture(scope="module")
-def gpus():
-    return [device for device in sx.devices() if device.device_type == "gpu"]
-
-
 def numbers(device, usm_type="device"):
     return sx.empty((4, 5), "int32", usm_type=usm_type, device=device).copy_from(NUMBERS)
 
@@ -271,15 +266,6 @@ def test_a_library_in_c_allocates_each_kind(gpus):
         assert kind == "BufferError"
         assert f"on the device {device}" in message
         assert lab.stream(sx.Tensor, device) == 0
-
-
-def test_it_has_no_inter_process_handles(gpus):
-    with pytest.raises(BufferError, match="has neither inter-process handles nor system USM"):
-        sx.ipc.empty(3, device=gpus[0])
-    t = sx.zeros(3, device=gpus[0])
-    with pytest.raises(BufferError, match="not in memory that processes can share") as refused:
-        sx.ipc.handle(t)
-    assert sx.ipc.handle(eval(str(refused.value).partition("copy it: ")[2]))
 
 
 def test_block_that_a_native_stream_had_is_not_handed_out(gpus):

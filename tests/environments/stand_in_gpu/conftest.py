@@ -64,10 +64,17 @@ def adapter(gpus):
     return control.loaded()
 
 
+@pytest.fixture
+def with_ipc(gpu):
+    if not _core.has_ipc(gpu._entry):
+        pytest.fail("the stand-in GPU has no inter-process handles")
+
+
 @pytest.fixture(scope="session")
 def pools(level_zero):
     """Whether memory comes out of pools between the runtime and the driver (UMF's)."""
-    return level_zero and os.environ.get("UR_L0_DISABLE_USM_ALLOCATOR") != "1"
+    poses = os.environ["SYCL_EXT_ENVIRONMENT"] in ("cuda", "hip")  # it is Level Zero's adapter
+    return (level_zero or poses) and os.environ.get("UR_L0_DISABLE_USM_ALLOCATOR") != "1"
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,22 @@
 // The real Level Zero adapter (v2), on the stand-in driver, under the name of CUDA or HIP, which is
 // POSING_BACKEND.  This library is linked with it, so the loader finds the adapter's functions, but
 // for the one below: that changes the adapter's own table, to which its handles lead.
+//
+// Three habits of the real CUDA adapter, which the Level Zero adapters do not have:
+// - a process cannot open its own inter-process handles (UR_RESULT_ERROR_INVALID_CONTEXT);
+// - a copy from or to pageable memory blocks inside its submission, and registering host memory
+//   does not change that;
+// - a lost device is UR_RESULT_ERROR_UNKNOWN, for ever ("sticky").
 #include <dlfcn.h>
 #include <unified-runtime/ur_api.h>
 #include <unified-runtime/ur_ddi.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace {
 
@@ -42,12 +53,83 @@ ur_result_t device_native_handle(ur_device_handle_t device, ur_native_handle_t* 
   return result;
 }
 
-// Without handles for other processes.
-ur_result_t device_info(ur_device_handle_t device, ur_device_info_t name, size_t capacity,
-                        void* target, size_t* size) {
-  const ur_result_t result = real.Device.pfnGetInfo(device, name, capacity, target, size);
-  if (name == UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP && target) std::memset(target, 0, capacity);
+// ---- inter-process handles
+
+std::mutex handles_mutex;
+std::set<std::pair<pid_t, std::string>> handles;
+
+ur_result_t get_handle(ur_context_handle_t context, void* memory, void** data, size_t* size) {
+  const ur_result_t result = real.IPCExp.pfnGetMemHandleExp(context, memory, data, size);
+  if (result != UR_RESULT_SUCCESS || !data || !size) return result;
+  const std::lock_guard<std::mutex> lock(handles_mutex);
+  handles.insert({getpid(), {static_cast<const char*>(*data), *size}});
   return result;
+}
+
+ur_result_t open_handle(ur_context_handle_t context, ur_device_handle_t device, void* data,
+                        size_t size, void** memory) {
+  {
+    const std::lock_guard<std::mutex> lock(handles_mutex);
+    if (handles.count({getpid(), {static_cast<const char*>(data), size}}) != 0) {
+      return UR_RESULT_ERROR_INVALID_CONTEXT;
+    }
+  }
+  return real.IPCExp.pfnOpenMemHandleExp(context, device, data, size, memory);
+}
+
+// ---- pageable memory
+
+bool is_pageable(ur_queue_handle_t queue, const void* pointer) {
+  ur_context_handle_t context = nullptr;
+  ur_usm_type_t type = UR_USM_TYPE_UNKNOWN;
+  real.Queue.pfnGetInfo(queue, UR_QUEUE_INFO_CONTEXT, sizeof context, &context, nullptr);
+  real.USM.pfnGetMemAllocInfo(context, pointer, UR_USM_ALLOC_INFO_TYPE, sizeof type, &type,
+                              nullptr);
+  return type == UR_USM_TYPE_UNKNOWN;
+}
+
+ur_result_t copy(ur_queue_handle_t queue, bool blocks, void* to, const void* from, size_t size,
+                 uint32_t count, const ur_event_handle_t* events, ur_event_handle_t* event) {
+  const bool waits = blocks || is_pageable(queue, to) || is_pageable(queue, from);
+  return real.Enqueue.pfnUSMMemcpy(queue, waits, to, from, size, count, events, event);
+}
+
+// ---- errors
+
+// The function of the table, whose DEVICE_LOST is UNKNOWN.
+template <auto Function>
+struct Sticky;
+template <class Table, class... Arguments, ur_result_t (*Table::*Function)(Arguments...)>
+struct Sticky<Function> {
+  static inline ur_result_t (*call)(Arguments...);
+  static ur_result_t answer(Arguments... arguments) {
+    const ur_result_t result = call(arguments...);
+    return result == UR_RESULT_ERROR_DEVICE_LOST ? UR_RESULT_ERROR_UNKNOWN : result;
+  }
+};
+
+template <auto Function, class Table>
+void make_sticky(Table& table) {
+  Sticky<Function>::call = table.*Function;
+  table.*Function = Sticky<Function>::answer;
+}
+
+void make_sticky(ur_dditable_t& table) {
+  make_sticky<&ur_enqueue_dditable_t::pfnEventsWait>(table.Enqueue);
+  make_sticky<&ur_enqueue_dditable_t::pfnEventsWaitWithBarrier>(table.Enqueue);
+  make_sticky<&ur_enqueue_dditable_t::pfnEventsWaitWithBarrierExt>(table.Enqueue);
+  make_sticky<&ur_enqueue_dditable_t::pfnUSMFill>(table.Enqueue);
+  make_sticky<&ur_enqueue_dditable_t::pfnUSMMemcpy>(table.Enqueue);
+  make_sticky<&ur_event_dditable_t::pfnGetInfo>(table.Event);
+  make_sticky<&ur_event_dditable_t::pfnWait>(table.Event);
+  make_sticky<&ur_queue_dditable_t::pfnCreate>(table.Queue);
+  make_sticky<&ur_queue_dditable_t::pfnFinish>(table.Queue);
+  make_sticky<&ur_queue_dditable_t::pfnFlush>(table.Queue);
+  make_sticky<&ur_queue_dditable_t::pfnGetInfo>(table.Queue);
+  make_sticky<&ur_usm_dditable_t::pfnDeviceAlloc>(table.USM);
+  make_sticky<&ur_usm_dditable_t::pfnFree>(table.USM);
+  make_sticky<&ur_usm_dditable_t::pfnHostAlloc>(table.USM);
+  make_sticky<&ur_usm_dditable_t::pfnSharedAlloc>(table.USM);
 }
 
 // Of a stream, which nobody follows.
@@ -70,8 +152,11 @@ urGetAdapterProcAddrTable(ur_api_version_t version, ur_adapter_dditable_t* out) 
   real = table;
   table.Adapter.pfnGetInfo = out->pfnGetInfo = adapter_info;
   table.Platform.pfnGetInfo = platform_info;
-  table.Device.pfnGetInfo = device_info;
   table.Device.pfnGetNativeHandle = device_native_handle;
   table.Queue.pfnGetNativeHandle = queue_native_handle;
+  table.IPCExp.pfnGetMemHandleExp = get_handle;
+  table.IPCExp.pfnOpenMemHandleExp = open_handle;
+  table.Enqueue.pfnUSMMemcpy = copy;
+  make_sticky(table);
   return UR_RESULT_SUCCESS;
 }
