@@ -241,9 +241,9 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     Parameters
     ----------
     x : array
-        Device USM of a GPU on Level Zero or CUDA, allocated by any library: a `Tensor`, a dpnp array, a
-        torch XPU tensor, ``dpctl.memory``, or a part of one. Or memory of `ipc.empty`, on any
-        device.
+        Device USM of a GPU on Level Zero or CUDA, allocated by any library: a `Tensor`, a dpnp
+        array, a torch XPU tensor, ``dpctl.memory``, or a part of one. Or memory of `ipc.empty`, on
+        any device.
     peer : int, optional
         The process that will open the memory (its id).  It may take file descriptors of this
         process, and debug it, as long as the handle is kept (``prctl(PR_SET_PTRACER)``).  Device

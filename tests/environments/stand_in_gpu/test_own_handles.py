@@ -68,7 +68,7 @@ def test_own_view_outlives_array_and_handle(gpu):
     assert bits(view.to_numpy()) == bits(NUMBERS)
     with pytest.raises(BufferError, match="has dropped it"):
         sx.ipc.open(pickle.loads(pickled))
-    assert records.waiting() == 0  # the view is no other process
+    assert records.waiting() == 0  # the view is in this process
     del view
     assert alive() == before
 
