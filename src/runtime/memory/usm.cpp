@@ -189,9 +189,8 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     if (!passed) release_cached_memory();
     return is_taken();
   };
-  if (is_taken()) return block;
-  if (!passed) require_not_lost(entry);  // nothing makes room there
-  if (is_room_made(entry, size, is_taken_now)) return block;
+  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
+  if (!passed) require_not_lost(entry);
   if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
   fail_allocation(nbytes, kind, entry, "of the ", pools_of(*passed).limit,
                   " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
