@@ -112,7 +112,7 @@ def _way_out(dtype: np.dtype[Any], of_memory: bool) -> str:
         call = "numpy.ascontiguousarray(x).view('uint8')"
     elif dtype.itemsize == 1 and small:
         reason, replacement = "an element has less than a byte", small
-        call = f"numpy.asarray(x).astype({small!r})"
+        call = f"numpy.asarray(x).astype({small!r}), or its bytes, numpy.asarray(x).view('uint8')"
     if not reason:
         return f"; convert it to one of {', '.join(_ROWS)}"
     if of_memory:

@@ -90,9 +90,17 @@ def test_refused(spec, word):
 def test_the_error_of_each_family_names_an_array_that_is_taken(array, family):
     with pytest.raises(BufferError, match=rf"\([\w ]*{family}") as caught:
         sx.as_tensor(array)
-    code = re.search(r"pass (?:each of its fields: )?(.*)", str(caught.value))[1]
-    for x in (array, array[:1].reshape(()), array[::-1]):
-        assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).size
+    codes = re.search(r"pass (?:each of its fields: )?(.*)", str(caught.value))[1]
+    for code in codes.split(", or its bytes, "):
+        for x in (array, array[:1].reshape(()), array[::-1]):
+            assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).size
+
+
+def test_the_bytes_of_small_elements_are_named():
+    array = np.arange(4).astype(ml_dtypes.int4)
+    with pytest.raises(BufferError, match=r"or its bytes, numpy.asarray\(x\).view\('uint8'\)"):
+        sx.exchange(array, np)
+    assert sx.as_tensor(array.view("uint8")).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("spec", ["longdouble", "clongdouble"])
