@@ -163,7 +163,15 @@ REAL_DRIVERS = {
         folder="stand_in_gpu",
     ),
     "neo_opencl": _real(real_drivers.opencl_gpus, folder="opencl_gpu_pair"),
-    "pocl": _real(real_drivers.pocl, "../core/tensor", "../core/runtime", folder="../core/dlpack"),
+    "pocl": _real(
+        real_drivers.pocl,
+        "../core/base",
+        "../core/tensor",
+        "../core/runtime",
+        "../ordering/test_pending.py",
+        "../ordering/test_pending_faults.py",
+        folder="../core/dlpack",
+    ),
 }
 ALL = {**ENVIRONMENTS, **REAL_DRIVERS}
 

@@ -64,5 +64,7 @@ LACKS: dict[str, dict[str, str]] = {
         "test_a_cut_that_cannot_be_made": PARTITIONS,
         "test_a_sub_device_of_somebody_else": PARTITIONS,
         "test_a_part_of_a_part": PARTITIONS,
+        "Tensor.to_device(part)": PARTITIONS,
+        "Tensor.copy_from(a tensor of a part)": PARTITIONS,
     },
 }
