@@ -5,6 +5,7 @@ A producer without a row is trusted. A row says where a library's arrays deviate
 protocol.
 """
 
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -81,6 +82,18 @@ def _way_out_of_torch(x: Any) -> str:
     return ""
 
 
+def _way_out_of_small_elements(x: Any) -> str:
+    """Of an array whose elements have less than a byte each, such as int4."""
+    found = re.match(r"(u?int|float)[1-7](_|$)", str(getattr(x.dtype, "name", x.dtype)))
+    if not found:
+        return ""
+    wider = "float32" if found[1] == "float" else f"{found[1]}8"
+    return (
+        f"an element has less than a byte: pass numpy.asarray(x).astype({wider!r}), or its bytes, "
+        "numpy.asarray(x).view('uint8')"
+    )
+
+
 def _way_out_of_jax(x: Any) -> str:
     name = type(x).__name__
     if "Tracer" in name:
@@ -88,12 +101,14 @@ def _way_out_of_jax(x: Any) -> str:
             "a traced array has no memory: pass it outside jax.jit, or in the function of "
             "jax.pure_callback"
         )
-    return "keys are not numbers: pass jax.random.key_data(x)" if name == "PRNGKeyArray" else ""
+    if name == "PRNGKeyArray":
+        return "keys are not numbers: pass jax.random.key_data(x)"
+    return _way_out_of_small_elements(x)
 
 
 def _way_out_of_tensorflow(x: Any) -> str:
     if type(x).__name__ not in ("SymbolicTensor", "Tensor"):
-        return ""
+        return _way_out_of_small_elements(x)
     return (
         "a symbolic tensor has no memory: pass it outside tensorflow.function, or in the function "
         "of tensorflow.numpy_function"
@@ -125,7 +140,12 @@ PRODUCERS: tuple[Producer, ...] = (
         immutable=True,
         advice=_way_out_of_jax,
     ),
-    Producer("jaxlib", "0.10: the class of jax's arrays says that it is jaxlib's", immutable=True),
+    Producer(
+        "jaxlib",
+        "0.10: the class of jax's arrays says that it is jaxlib's",
+        immutable=True,
+        advice=_way_out_of_jax,
+    ),
     Producer(
         "dpctl.memory",
         "0.22: the second value of ``data`` is documented as 'writable' "

@@ -10,10 +10,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import sycl_ext as sx
+from sycl_ext._negotiation import producers
 
 torch = pytest.importorskip("torch")
 
@@ -238,3 +240,14 @@ def test_array_as_a_shape_is_a_type_error_with_a_call_that_works() -> None:
     except TypeError as error:
         code = re.search(r"pass (tuple\(.*\))", str(error))[1]
         assert sx.empty(eval(code, {"x": x})).shape == (2, 3)
+
+
+@pytest.mark.parametrize("library", ["jaxlib._jax", "tensorflow.python.framework.ops"])
+@pytest.mark.parametrize("name", ["int4", "uint2", "float4_e2m1fn"])
+def test_small_elements_of_a_library_are_converted_or_taken_as_bytes(library, name):
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    values = np.arange(2).astype(dtype)
+    members = {"dtype": dtype, "__array__": lambda self, *_, **__: values}
+    x = type("Array", (), {**members, "__module__": library})()
+    for code in producers.advice_for(x).partition("pass ")[2].split(", or its bytes, "):
+        assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).size == 2
