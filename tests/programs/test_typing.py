@@ -6,6 +6,7 @@ Editors complete names and arguments, and both type checkers report wrong calls.
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -90,8 +91,11 @@ print(json.dumps(offers))
 
 
 @pytest.fixture(scope="module")
-def completions():
-    """The public names that an editor offers at the end of a line."""
+def completions(tmp_path_factory):
+    """The public names that an editor offers at the end of a line.
+
+    jedi fails on a file of its cache that another process is writing, so it gets its own cache.
+    """
     pytest.importorskip("jedi")
     lines = [*ARGUMENTS, *(f"sx.{name}" for name in NAMESPACES), *(f"{t}.to_" for t in TENSORS)]
     done = subprocess.run(
@@ -99,8 +103,9 @@ def completions():
         input=json.dumps([lines, str(environments.ROOT)]),
         capture_output=True,
         text=True,
-        check=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))},
     )
+    assert done.returncode == 0, done.stderr
     return {line: public(names) for line, names in json.loads(done.stdout).items()}
 
 
