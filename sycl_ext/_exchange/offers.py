@@ -47,7 +47,8 @@ _Wanted: TypeAlias = tuple[Any, DLDevice]
 
 def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Decision:
     """Decide what to offer, for the arguments of `exchange`; None is an unaware consumer of USM."""
-    copy = check_flag("copy", copy, or_none=True)
+    if copy is not None:
+        copy = check_flag("copy", copy, or_none=True)
     if host_copy is not True:
         check_flag("host_copy", host_copy)
     is_module = isinstance(consumer, ModuleType)  # the usual case: no call
@@ -213,7 +214,9 @@ def _offers_to_library(
         if who.memory != "usm":
             offers.append(offer(HOST, _plan_on_host(facts, who, ours)))
         # A view on the host comes before a copy on the device, which loses what a consumer writes.
-        yield from sorted(offers, key=lambda one: one.plan.cost > 0)
+        if len(offers) > 1:
+            offers.sort(key=lambda one: one.plan.cost > 0)
+        yield from offers
     if who.memory == "usm":
         return
     if needed is None and copy is None and host_copy:
