@@ -66,9 +66,6 @@ class BlockUse {
   void seen_idle(std::uint64_t before) noexcept {
     seen_idle_.store(before, std::memory_order_release);
   }
-  std::uint64_t last_seen_idle() const noexcept {
-    return seen_idle_.load(std::memory_order_acquire);
-  }
   // Whether every holder had given the block back before the question, and nobody got it since.
   bool all_given_back(std::uint64_t before) const noexcept {
     return lent_.load(std::memory_order_acquire) == before;

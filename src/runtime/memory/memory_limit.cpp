@@ -113,6 +113,8 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
     if (fruitless++ == most_fruitless_calls) return false;
     const Answer answer = ask_handler(entry, nbytes);
     if (answer == Answer::no_room || (answer == Answer::in_other_thread && !waits)) return false;
+    // Only what another thread's call frees may be worth another wait.
+    if (answer == Answer::try_again) ends = handler_ends;
   }
 }
 

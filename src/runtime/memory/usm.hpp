@@ -113,9 +113,9 @@ class Allocation final : public Deferred {
   // For the last handle.  Pending work on the block is not waited for.
   static void let_go(const Allocation* block) noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
-  // Other code got the block, or the queue came from other code.
+  // Other code got the block, or named a queue for work on it, or the queue came from other code.
   bool may_have_work_of_others() const noexcept {
-    return own_queue || use.may_have_work_of_others();
+    return own_queue || has_named_queues_ || use.may_have_work_of_others();
   }
   // Asks the queues, and records when they are idle.  `wait`: until they are.
   bool settle(bool wait, bool told) const;
@@ -199,8 +199,7 @@ class InUse {
   // No holder has submitted any.
   void was_not_used() noexcept {
     if (!std::exchange(submits_, false)) return;
-    memory()->use.give_back_unused();
-    memory()->forget_idle_queues(memory()->use.last_seen_idle());
+    memory()->use.give_back_unused();  // a queue that it named stays until it was seen idle
   }
 
  private:

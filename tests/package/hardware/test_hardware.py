@@ -24,8 +24,8 @@ EXPECTED = {
     "opencl_gpu": ("opencl:gpu:0", "kernels", ("handles",)),
     "opencl_gpu_pair": ("opencl:gpu:0", "kernels", ("handles",)),
     "opencl_gpu_kernels": ("opencl:gpu:0", "kernels", ("handles",)),
-    "cuda": ("cuda:gpu:0", "long copies", ("kernels", "handles")),
-    "hip": ("hip:gpu:0", "long copies", ("kernels", "handles")),
+    "cuda": ("cuda:gpu:0", "long copies", ("kernels",)),
+    "hip": ("hip:gpu:0", "long copies", ("kernels",)),
     "out_of_memory": ("opencl:cpu:0", "kernels", ()),
     "no_usm": ("opencl:cpu:1", "kernels", ()),
 }
