@@ -84,7 +84,8 @@ def _way_out_of_torch(x: Any) -> str:
 
 def _way_out_of_small_elements(x: Any) -> str:
     """Of an array whose elements have less than a byte each, such as int4."""
-    found = re.match(r"(u?int|float)[1-7](_|$)", str(getattr(x.dtype, "name", x.dtype)))
+    dtype = getattr(x, "dtype", "")
+    found = re.match(r"(u?int|float)[1-7](_|$)", str(getattr(dtype, "name", dtype)))
     if not found:
         return ""
     wider = "float32" if found[1] == "float" else f"{found[1]}8"
