@@ -20,6 +20,14 @@ from sycl_ext._negotiation import producers
 torch = pytest.importorskip("torch")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def no_process_group_is_left() -> Any:
+    """The examples of a page initialize their own, in the same process."""
+    yield
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
 def fake() -> Any:
     from torch._subclasses import FakeTensorMode
 
