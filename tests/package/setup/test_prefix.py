@@ -59,7 +59,7 @@ def give(monkeypatch, path, user):
     ("site", "is_in_a_prefix"),
     [
         ("/env/lib/python3.11/site-packages", True),
-        ("/home/me/.local/lib/python3.13/site-packages", True),  # --user
+        ("/users/me/.local/lib/python3.13/site-packages", True),  # --user
         ("/env/lib64/python3.12/site-packages", True),
         ("/usr/local/lib/python3.11/dist-packages", True),
         ("/usr/lib/python3/dist-packages", True),
@@ -67,7 +67,7 @@ def give(monkeypatch, path, user):
         ("/scratch/me/site-packages", False),
         ("/scratch/lib/me/site-packages", False),
         ("/scratch/a/python3.11/site-packages", False),
-        ("/home/me/sycl_ext", False),  # a checkout
+        ("/users/me/sycl_ext", False),  # a checkout
         ("/", False),
     ],
 )
