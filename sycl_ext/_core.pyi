@@ -29,6 +29,9 @@ class Entry:
     def context_capsule(self) -> CapsuleType:
         """A new 'SyclContextRef' capsule."""
 
+    def free_memory(self) -> int | None:
+        """Bytes that are free, from all processes; None: the driver cannot say."""
+
     def new_queue(self) -> Queue:
         """Another in-order queue of its device and context."""
 
@@ -68,6 +71,8 @@ class Entry:
     def partition(self) -> str: ...
     @property
     def root_id(self) -> int: ...
+    @property
+    def total_memory(self) -> int: ...
     @property
     def usm_types(self) -> tuple[str, ...]: ...
 

@@ -7,6 +7,7 @@
 #include "base/waiting.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/extension_api.hpp"
+#include "runtime/devices/device_info.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/devices/dl_device.hpp"
 #include "runtime/memory/deferred_free.hpp"
@@ -109,6 +110,12 @@ void bind_devices(py::module_& m) {
       .def_readonly("driver_version", &Entry::driver_version)
       .def_property_readonly("uuid", [](const Entry& entry) { return py::bytes(entry.uuid); })
       .def_readonly("pci_address", &Entry::pci_address)
+      .def_readonly("total_memory", &Entry::total_memory)
+      .def("free_memory",
+           [](const Entry& entry) {
+             const WithoutGil released;
+             return free_memory(entry);
+           })
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)
       .def_readonly("host_memory", &Entry::host_memory)

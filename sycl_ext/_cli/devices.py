@@ -25,6 +25,7 @@ There is no SYCL device.
 FACTS = (
     *("id", "kind", "filter_string", "backend", "device_type", "driver_version", "uuid"),
     *("pci_address", "usm_types", "has_fp64"),
+    *("total_memory", "free_memory", "numa_node", "local_cpus"),
 )
 
 #: The columns of the tables for people, which fit a terminal of 100 columns.  A device has a row in
@@ -32,7 +33,7 @@ FACTS = (
 TABLES = (
     ("id", "kind", "device", "backend", "name"),
     ("id", "USM", "host reaches", "fp64", "driver"),
-    ("id", "PCI address", "UUID"),
+    ("id", "memory", "free", "PCI address", "NUMA node", "UUID"),
 )
 LONGEST_NAME = 50
 
@@ -94,9 +95,17 @@ def row(facts: dict[str, Any]) -> dict[str, str]:
         "USM": " ".join(kinds) or "none",
         "host reaches": "all of it" if reached and reached == kinds else " ".join(reached) or "-",
         "fp64": "yes" if facts["has_fp64"] else "no",
+        "memory": gibibytes(facts["total_memory"]),
+        "free": "-" if facts["free_memory"] is None else gibibytes(facts["free_memory"]),
         "PCI address": facts["pci_address"] or "-",
+        "NUMA node": "-" if facts["numa_node"] is None else str(facts["numa_node"]),
         "UUID": facts["uuid"] or "-",
     }
+
+
+def gibibytes(nbytes: int) -> str:
+    """Write a number of bytes for people, such as ``"63.9 GiB"``."""
+    return f"{nbytes / 2**30:.1f} GiB"
 
 
 def environment_lines(environment: Mapping[str, str], works: bool = False) -> list[str]:

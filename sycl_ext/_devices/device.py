@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sycl_ext import _core
+from sycl_ext._devices import pci
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._negotiation.kinds import USM_TYPES, Identity, is_int
@@ -70,6 +71,7 @@ class Device(Identity):
     usm_types: tuple[str, ...] = _fact(
         "usm_types", 'The kinds of USM that the device supports; ``"system"`` for any host memory.'
     )
+    total_memory: int = _fact("total_memory", "Bytes of the device's own memory, used or free.")
     partition: str = _fact(
         "partition",
         """The partition that made a sub-device, such as ``"numa"`` or ``"equally 4"``.
@@ -103,6 +105,43 @@ class Device(Identity):
     def pci_address(self) -> str | None:
         """Address on the PCI bus, such as ``"0000:03:00.0"``; None if not reported."""
         return self._entry.pci_address or None
+
+    @property
+    def free_memory(self) -> int | None:
+        """Bytes of the device's memory that no process has allocated, at this moment.
+
+        None if it is not known: Level Zero tells it for discrete GPUs, and OpenCL does not. On CUDA
+        and HIP it is not asked for, because their adapters end the process if the driver fails to
+        answer; there, ask ``torch.cuda.mem_get_info``.
+
+        See Also
+        --------
+        sycl_ext.memory.statistics : what this package has allocated in this process
+
+        References
+        ----------
+        `sycl_ext_intel_device_info, free memory
+        <https://github.com/intel/llvm/blob/sycl/sycl/doc/extensions/supported/sycl_ext_intel_device_info.md>`_
+        """
+        return self._entry.free_memory()
+
+    @property
+    def numa_node(self) -> int | None:
+        """Number of the NUMA node of the host that the device is attached to.
+
+        None if the host has one node, or if the device is not on the PCI bus, as a CPU device.
+        """
+        return pci.numa_node(self.pci_address)
+
+    @property
+    def local_cpus(self) -> tuple[int, ...] | None:
+        """Numbers of the host's processors that are attached to the same node as the device.
+
+        Copies between host and device are fastest from these, so a process that works with one
+        device pins itself to them: ``os.sched_setaffinity(0, device.local_cpus)``. None if the
+        device is not on the PCI bus, as a CPU device.
+        """
+        return pci.local_cpus(self.pci_address)
 
     @property
     def filter_string(self) -> str:

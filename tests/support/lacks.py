@@ -11,6 +11,7 @@ SYSTEM = "the host's memory is not the device's: it has no system USM"
 MEMSET = "without a device, memset leaves the data as it is"
 MAPPED = "without a device, virtual memory cannot be mapped"
 CONTEXTS = "the driver has one list of USM for all contexts"
+PCI = "without a device, the driver knows no PCI address"
 PARTITIONS = "PoCL makes no partitions"
 WITHOUT_SYSTEM_USM = {
     "host memory": SYSTEM,
@@ -31,7 +32,9 @@ NEO = {
     "reserved": MAPPED,
     "test_a_hole_between_two_mappings": MAPPED,
     "test_memory_that_is_only_read": MAPPED,
-    "test_pci_addresses_differ": "without a device, the driver knows no PCI address",
+    "test_pci_addresses_differ": PCI,
+    "test_node_and_processors_of_a_gpu_are_those_of_its_address": PCI,
+    "test_free_memory_shrinks_with_an_allocation": "without a device, no memory is in use",
 }
 #: Environment -> what its tests cannot use: a fixture, or the name of a test -> the reason.
 LACKS: dict[str, dict[str, str]] = {
@@ -45,6 +48,8 @@ LACKS: dict[str, dict[str, str]] = {
         "with_ipc": "OpenCL has no handles for other processes",
         "test_a_device_is_found_by_what_it_is": "every device is the one CPU, with its UUID",
         "test_pci_addresses_differ": "every device is the one CPU, with its UUID",
+        "test_node_and_processors_of_a_gpu_are_those_of_its_address": "a CPU is on no bus",
+        "test_free_memory_shrinks_with_an_allocation": "OpenCL does not tell free memory",
         "tiles": "its partitions are those of a CPU device",
         "test_one_context_for_both": "each GPU is a platform of its own",
         "test_a_private_context_goes_to_the_default_one": "no command knows two contexts' memory",

@@ -150,6 +150,7 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   namespace info = sycl::ext::intel::info::device;
   entry->uuid = identity<info::uuid>(device);
   entry->pci_address = identity<info::pci_address>(device);
+  entry->total_memory = device.get_info<sycl::info::device::global_mem_size>();
   entry->native_ordinal = native_ordinal(device);
   entry->fp64 = device.has(sycl::aspect::fp64);
   entry->usm = usm_of(device);
@@ -162,6 +163,16 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   entry->sycl =
       std::make_shared<const EntryHandles>(EntryHandles{device, context, native_context(context)});
   return entry;
+}
+
+std::optional<std::uint64_t> free_memory(const Entry& entry) {
+  return sycl_call("asking a device for its free memory", [&]() -> std::optional<std::uint64_t> {
+    const sycl::device& device = entry.sycl->device;
+    // The adapters of CUDA and HIP end the process if their driver does not answer.
+    if (is_cuda_or_hip(device.get_backend())) return std::nullopt;
+    if (!device.has(sycl::aspect::ext_intel_free_memory)) return std::nullopt;
+    return device.get_info<sycl::ext::intel::info::device::free_memory>();
+  });
 }
 
 std::string ways_to_cut(const sycl::device& device) {

@@ -35,6 +35,10 @@ bool is_served(const sycl::device& device, const sycl::context& context);
 // entry into the table.
 std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context);
 
+// The bytes of its memory that nobody has allocated, in any process; nullopt: the driver cannot
+// say.
+std::optional<std::uint64_t> free_memory(const Entry& entry);
+
 // The sub-devices, in the order of the runtime.  Error(value): no such affinity domain.
 std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition);
 // For messages: "a number of compute units (such as 4), 'cslice'"; "nothing".

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +39,9 @@ class Entry final {
   std::string device_type;    // "cpu", "gpu", "accelerator"
   std::string filter_string;  // "opencl:cpu:0"; empty unless it is a root
   std::string driver_version;
-  std::string uuid;         // 16 bytes; empty: unknown
-  std::string pci_address;  // "0000:03:00.0"; empty: unknown
+  std::string uuid;                // 16 bytes; empty: unknown
+  std::string pci_address;         // "0000:03:00.0"; empty: unknown
+  std::uint64_t total_memory = 0;  // bytes of the device's global memory
   // The number of the device in CUDA or HIP, which DLPack uses for it.
   std::optional<int> native_ordinal;
   // Aspects.

@@ -13,6 +13,7 @@ import sycl_ext as sx
 from producers import Liar, over
 from samples import bits, numbers, values
 from sycl_ext import _core
+from sycl_ext._devices import pci
 from waiting import blocked
 
 # ---- two devices ---------------------------------------------------------------------------------
@@ -30,6 +31,33 @@ def test_pci_addresses_differ(gpus):
     addresses = {gpu.pci_address for gpu in gpus}
     assert len(addresses) == 2
     assert all(re.fullmatch(r"0000:0\d:00\.0", address) for address in addresses)
+
+
+def test_memory_of_a_gpu_is_reported(gpus, tiles):
+    for gpu in gpus:
+        assert gpu.total_memory > 0
+        assert gpu.free_memory is None or 0 <= gpu.free_memory <= gpu.total_memory
+    for tile in tiles:
+        assert 0 < tile.total_memory <= tile.parent.total_memory
+
+
+def test_free_memory_shrinks_with_an_allocation(gpus):
+    """The other GPU's does not. The block is larger than those that a pool keeps."""
+    before = [gpu.free_memory for gpu in gpus]
+    tensor = sx.empty(1 << 27, "uint8", device=gpus[0])
+    after = [gpu.free_memory for gpu in gpus]
+    assert after[0] <= before[0] - tensor.nbytes
+    assert after[1] == before[1]
+
+
+def test_node_and_processors_of_a_gpu_are_those_of_its_address(gpu, tmp_path, monkeypatch):
+    folder = tmp_path / gpu.pci_address
+    folder.mkdir()
+    (folder / "numa_node").write_text("1\n")
+    (folder / "local_cpulist").write_text("8-10,24\n")
+    assert (gpu.numa_node, gpu.local_cpus) == (None, None)  # an address that the host lacks
+    monkeypatch.setattr(pci, "DEVICES", tmp_path)
+    assert (gpu.numa_node, gpu.local_cpus) == (1, (8, 9, 10, 24))
 
 
 def test_memory_under_the_wrong_id(gpus, cpu):

@@ -188,6 +188,10 @@ def test_devices_fit_100_columns(capsys):
         "has_fp64": True,
         "pci_address": "0000:ca:00.0",
         "uuid": "8680f206-0c00-0332-faff-fffb8b1f0000",
+        "total_memory": 128 * 2**30,
+        "free_memory": 100 * 2**30,
+        "numa_node": 15,
+        "local_cpus": tuple(range(56)),
     }
     assert main(["devices"]) == 0
     printed = capsys.readouterr().out.partition("\n\nsettings")[0]
@@ -209,6 +213,8 @@ def test_devices_for_programs(capsys):
     assert found["devices"][part.id]["parent"] == 0
     assert "shared" in first["host_accessible"]
     assert (first["uuid"], first["pci_address"]) == (sx.device(0).uuid, None)
+    assert first["total_memory"] == sx.device(0).total_memory
+    assert (first["free_memory"], first["numa_node"], first["local_cpus"]) == (None, None, None)
     assert found["environment"] == devices_command.environment_lines(os.environ)
 
 

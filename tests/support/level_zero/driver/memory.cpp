@@ -225,6 +225,11 @@ long Memory::device_bytes() {
   return static_cast<long>(sum);
 }
 
+std::size_t Memory::used_on(int card) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return used_[card];
+}
+
 Memory& memory() {
   static auto* only = new Memory;
   return *only;

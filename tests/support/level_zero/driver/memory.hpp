@@ -64,6 +64,7 @@ class Memory {
   long imported();      // memory of the program's
   long opened();        // of these, memory of other processes
   long device_bytes();  // of all cards, opened memory not counted
+  std::size_t used_on(int card);
 
  private:
   std::shared_ptr<Block> find(const void* pointer);  // the caller holds the lock

@@ -74,6 +74,9 @@ using ze_command_list_handle_t = struct ze_command_list*;
 using ze_event_pool_handle_t = struct ze_event_pool*;
 using ze_event_handle_t = struct ze_event*;
 using ze_physical_mem_handle_t = struct ze_physical_mem*;
+using zes_driver_handle_t = struct zes_driver*;
+using zes_device_handle_t = struct zes_device*;
+using zes_mem_handle_t = struct zes_mem*;
 
 struct ze_ipc_mem_handle_t {
   char data[64];
@@ -98,6 +101,24 @@ using ze_memory_free_ext_desc_t = ze_base_desc_t;
 using ze_init_driver_type_desc_t = ze_base_desc_t;
 using ze_driver_extension_properties_t = ze_base_properties_t;
 using ze_device_image_properties_t = ze_base_properties_t;
+
+// Of the system management (sysman) part.
+struct zes_uuid_t {
+  std::uint8_t id[16];
+};
+
+struct zes_mem_properties_t : ze_base_properties_t {
+  std::uint32_t type;
+  ze_bool_t onSubdevice;
+  std::uint32_t subdeviceId, location;
+  std::uint64_t physicalSize;
+  std::int32_t busWidth, numChannels;
+};
+
+struct zes_mem_state_t : ze_base_properties_t {
+  std::uint32_t health;
+  std::uint64_t free, size;
+};
 
 struct ze_command_queue_desc_t : ze_base_desc_t {
   std::uint32_t ordinal, index, flags, mode, priority;
