@@ -56,7 +56,7 @@ def outcome_of(case, fault):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_broken_library_is_noticed(case, near, monkeypatch):
+def test_broken_library_is_noticed(case, near, monkeypatch):
     monkeypatch.setattr(bench, "PATIENCE", 0)  # a broken library does not repair itself
     faults = noticed_by(case)
     assert faults, "no library is broken in this way"
@@ -71,7 +71,7 @@ def test_a_broken_library_is_noticed(case, near, monkeypatch):
         ("deleter_releases", "double free", "SIGABRT free.*double free"),
     ],
 )
-def test_a_frequent_mistake_is_named(case, fault, text, near):
+def test_frequent_mistake_is_named(case, fault, text, near):
     library = Library(f"broken:fault: {fault}")
     try:
         assert re.search(text, library.run(CASES[f"must-producer-{case}"], "host").text)
@@ -79,7 +79,7 @@ def test_a_frequent_mistake_is_named(case, fault, text, near):
         library.close()
 
 
-def test_each_fault_is_noticed_by_a_case():
+def test_faults_are_noticed_by_a_case():
     for fault, (_, cases) in broken.FAULTS.items():
         for name in cases:
             assert any(id_.endswith(name) for id_ in CASES), (fault, name)
@@ -96,7 +96,7 @@ class Enumerated:
 
 
 @pytest.mark.parametrize("case", ["says_its_device", "same_device_in_the_struct"])
-def test_a_device_type_may_be_an_enum(case):
+def test_device_type_may_be_an_enum(case):
     adapter = replace(broken.NUMPY, producer=Enumerated)
     found = run(CASES[f"must-producer-{case}"], bench.Bench(adapter, "host"))
     assert found["outcome"] == "passed", found

@@ -56,7 +56,7 @@ def adapter(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("lines", "text"), ERRORS.items())
-def test_an_adapter_that_cannot_be_used(lines, text, adapter, monkeypatch):
+def test_unusable_adapter_is_an_error(lines, text, adapter, monkeypatch):
     monkeypatch.setattr(runner, "FIRST", 1 if "sleep" in lines else runner.FIRST)
     assert adapter(lines).hello()["error"].startswith(text)
 
@@ -71,7 +71,7 @@ def test_an_adapter_that_cannot_be_used(lines, text, adapter, monkeypatch):
         "import atexit; atexit.register(print, 'bye')",
     ],
 )
-def test_an_adapter_that_writes_and_reads(lines, adapter):
+def test_adapter_may_write_and_read(lines, adapter):
     library = adapter(lines)
     assert library.hello()["sides"] == ["producer", "consumer"]
     assert library.run(ONE, "host").good
@@ -87,7 +87,7 @@ def test_an_adapter_that_writes_and_reads(lines, adapter):
         ("def take(x): raise ValueError('\\udcff | \\n`')", "ValueError: \udcff | "),
     ],
 )
-def test_a_case_that_ends_badly(lines, text, adapter, monkeypatch):
+def test_case_that_ends_badly_leaves_the_next_case_alone(lines, text, adapter, monkeypatch):
     library = adapter(f"{lines}\nadapter = Adapter('numpy', np.array, take)")
     with monkeypatch.context() as patch:
         patch.setattr(runner, "SECONDS", 1 if "sleep" in lines else runner.SECONDS)
@@ -97,7 +97,7 @@ def test_a_case_that_ends_badly(lines, text, adapter, monkeypatch):
     assert library.run(good, "host").good, "the next case has another process"
 
 
-def test_a_version_that_is_no_version(adapter, tmp_path):
+def test_unreadable_version_makes_known_facts_uncertain(adapter, tmp_path):
     """No range of versions covers it: the known facts about the library may hold, or not."""
     (tmp_path / "odd-0.dist-info").mkdir()
     (tmp_path / "odd-0.dist-info" / "METADATA").write_text("Name: odd\nVersion: git-2fa3\n")
@@ -119,7 +119,7 @@ adapter = Adapter("numpy", make, np.from_dlpack, dtype="float64", known=numpy.kn
 """
 
 
-def test_a_library_of_one_dtype(adapter):
+def test_library_of_one_dtype_passes(adapter):
     library = adapter(DOUBLES)
     known = [Known(**one) for one in library.hello()["known"]]
     for case in CASES.values():
@@ -127,7 +127,7 @@ def test_a_library_of_one_dtype(adapter):
             assert library.run(case, "host").what in ("passed", "not offered"), case
 
 
-def test_the_kit_does_not_load_the_sycl_runtime(adapter):
+def test_kit_does_not_load_the_sycl_runtime(adapter):
     library = adapter("""
 def take(x):
     assert not {"sycl_ext", "sycl_ext._core", "dpctl"} & set(sys.modules)
@@ -189,7 +189,7 @@ def test_pytest_ends_in_the_middle(which, tmp_path):
         assert process.returncode == pytest.ExitCode.INTERRUPTED, output
 
 
-def test_an_import_that_hangs_leaves_no_process(tmp_path):
+def test_hanging_import_leaves_no_process(tmp_path):
     (tmp_path / "hard.py").write_text(
         GOOD + "open('here', 'w').close(); import time; time.sleep(1000)"
     )
@@ -200,7 +200,7 @@ def test_an_import_that_hangs_leaves_no_process(tmp_path):
     assert eventually(lambda: not session_of(process))
 
 
-def test_what_an_adapter_knows_of_itself(tmp_path):
+def test_known_defects_of_an_adapter_are_expected_failures(tmp_path):
     lines = """
 known = (Known("consumer-imports_are*", "it copies"), Known("consumer-good_struct", "it fails"))
 adapter = Adapter("odd", np.array, lambda x: np.from_dlpack(x).copy(), known=known)
@@ -216,7 +216,7 @@ adapter = Adapter("odd", np.array, lambda x: np.from_dlpack(x).copy(), known=kno
     ("name", "text"),
     [("report.txt", "neither .md nor .json"), ("nowhere/report.md", "there is no folder")],
 )
-def test_a_report_that_cannot_be_written_is_noticed_at_once(name, text, tmp_path):
+def test_report_that_cannot_be_written_is_noticed_at_once(name, text, tmp_path):
     process = start(tmp_path, "--dlpack=numpy", f"--dlpack-report={name}")
     output, _ = process.communicate(timeout=100)
     assert process.returncode == pytest.ExitCode.USAGE_ERROR

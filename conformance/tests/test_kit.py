@@ -73,7 +73,7 @@ PLACES += [pytest.param(name, marks=pytest.mark.long) for name in RARER]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_this_package_conforms(place, tmp_path):
+def test_sycl_ext_conforms(place, tmp_path):
     report = tmp_path / "report.json"
     done = kit(
         "--dlpack=sycl_ext",
@@ -89,7 +89,7 @@ def test_this_package_conforms(place, tmp_path):
 
 
 @pytest.mark.long
-def test_a_device_without_usm(tmp_path):
+def test_device_without_usm_is_an_error_of_the_kit(tmp_path):
     """There is nothing to check, and the kit says why."""
     variables = environments.variables_of("no_usm", tmp_path)
     done = kit("--dlpack=sycl_ext", folder=tmp_path, variables=variables)
@@ -98,7 +98,7 @@ def test_a_device_without_usm(tmp_path):
 
 
 @pytest.mark.long  # two of its cases look for leaks, with arrays that take long to make
-def test_a_small_producer(tmp_path):
+def test_small_producer_has_the_documented_result(tmp_path):
     """The example of docs/conformance.md, and the numbers there."""
     report = tmp_path / "report.md"
     done = kit("--dlpack=frames:adapter", f"--dlpack-report={report}", folder=tmp_path)
@@ -108,7 +108,7 @@ def test_a_small_producer(tmp_path):
     assert "| must, producer |" in report.read_text()
 
 
-def test_the_cases_in_another_suite(tmp_path):
+def test_cases_run_in_another_suite(tmp_path):
     """The program of conformance/README.md."""
     program = (ROOT / "conformance" / "README.md").read_text().split("```python\n")[-1]
     (tmp_path / "test_dlpack_of_numpy.py").write_text(program.partition("```")[0])
@@ -120,14 +120,14 @@ def test_the_cases_in_another_suite(tmp_path):
     assert re.search(r"\d\d passed", done.stdout)
 
 
-def test_what_is_asked_for_in_vain(tmp_path):
+def test_missing_or_unknown_library_is_named(tmp_path):
     assert "which library?" in kit(folder=tmp_path).stdout
     done = kit("--dlpack=nompy", folder=tmp_path)
     assert "no adapter 'nompy'" in done.stdout
     assert done.returncode != 0
 
 
-def test_each_known_defect_is_about_a_case(tmp_path):
+def test_known_defects_name_cases(tmp_path):
     """Of each library that is here: what cannot be imported has no adapter."""
     code = """
 from fnmatch import fnmatchcase
@@ -157,16 +157,16 @@ for entry in entry_points(group="dlpack_conformance"):
         ("unknown", "must-consumer-good_struct", "host", True),
     ],
 )
-def test_what_a_defect_covers(version, case, memory, found):
+def test_known_defect_covers_versions_cases_and_memory(version, case, memory, found):
     one = Known("consumer-good*", "why", versions=">=1,<2", memory="host").in_version(version)
     assert (one is not None and one.covers(case, memory)) == found
 
 
-def test_the_number_of_cases_in_the_documentation():
+def test_documents_have_the_number_of_cases():
     assert f"has {len(CASES)} small cases" in (ROOT / "docs" / "conformance.md").read_text()
     assert f"{len(CASES)} small cases" in (ROOT / "conformance" / "README.md").read_text()
 
 
-def test_an_adapter_is_data():
+def test_adapter_is_data():
     adapter = Adapter("numpy", np.array, np.from_dlpack)
     assert adapter.index(adapter.make(np.arange(3)), 1) == 1

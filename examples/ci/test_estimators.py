@@ -17,7 +17,7 @@ SAMPLES = np.random.default_rng(0).random((50, 3), dtype="float32")
 
 
 @pytest.mark.parametrize("estimator", [StandardScaler(), MinMaxScaler(), PCA(2)], ids=repr)
-def test_the_result_is_that_of_numpy(estimator):
+def test_estimator_gives_the_result_of_numpy(estimator):
     with sklearn.config_context(array_api_dispatch=True):
         result = clone(estimator).fit_transform(dpnp.asarray(SAMPLES))
     assert isinstance(result, dpnp.ndarray)

@@ -24,7 +24,7 @@ def answers(name, scratch):
     }
 
 
-def test_the_stand_in_answers_like_the_real_driver(tmp_path):
+def test_stand_in_answers_like_the_real_driver(tmp_path):
     stand_in = answers("level_zero_v1", tmp_path)
     real = answers("neo_v1", tmp_path)
     assert len(real) > 150

@@ -100,7 +100,7 @@ def in_words(calls):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_calls_are_those_of_the_table(place, tmp_path):
+def test_counted_calls_are_those_of_the_page(place, tmp_path):
     page = (environments.ROOT / "docs" / "scaling.md").read_text()
     column = 1 + PLACES.index(place)
     rows = [row.strip("| \n").split(" | ") for row in page.splitlines() if row.startswith("| ")]

@@ -55,7 +55,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())
-def test_a_planted_leak_is_seen(planted, tmp_path):
+def test_planted_leak_is_seen(planted, tmp_path):
     (tmp_path / "test_first.py").write_text(FIRST)
     (tmp_path / "test_second.py").write_text(SECOND.format(planted))
     command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider"]

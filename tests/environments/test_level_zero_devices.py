@@ -81,7 +81,7 @@ assert tile in gpus[1].create_sub_devices("next_partitionable")
 """)
 
 
-def test_a_tile_that_this_process_has_not_partitioned(run):
+def test_tile_that_was_never_partitioned_is_found(run):
     labs.build_all()
     run(
         """
@@ -207,7 +207,7 @@ for tile in gpus[2:]:  # of the other card
     )
 
 
-def test_a_context_of_all_gpus(run, adapter):
+def test_context_of_all_gpus_is_registered(run, adapter):
     """The second adapter gives it the driver's default context, as XLA's: then it is that one."""
     run(f"""
 same = {adapter == "level_zero_v2"}

@@ -34,7 +34,7 @@ def run(*arguments, required, **how):
     )
 
 
-def test_a_skip_is_a_failure_where_all_is_required(tmp_path):
+def test_skip_is_a_failure_where_all_is_required(tmp_path):
     for name, code in SKIPPED.items():
         (tmp_path / f"test_{name}.py").write_text(f"import pytest\n{code}")
     options = ("-p", "conftest", "--rootdir=.")

@@ -40,7 +40,7 @@ def devices(request):
 
 
 @pytest.mark.parametrize("action", DEADLY)
-def test_what_ends_a_process(devices, action):
+def test_misuse_of_the_stand_in_ends_the_process(devices, action):
     returncode, words = DEADLY[action]
     done = subprocess.run(
         [sys.executable, "-c", SETUP + action],

@@ -35,7 +35,7 @@ def run(other):
     return run
 
 
-def test_the_first_use_says_so(run, other):
+def test_first_use_warns_of_two_runtimes(run, other):
     """Once, with the names of both, and without a second runtime not at all."""
     names = repr(str(other[0]))
     run(f"""
@@ -91,7 +91,7 @@ print(sx.zeros(3).to_numpy())
         "sx.from_dlpack(with_table(Table(stream=x.queue))(sx.zeros(3, usm_type='shared')))",
     ],
 )
-def test_the_first_exchange_says_so_where_it_is_loaded_after_the_import(run, way):
+def test_first_exchange_warns_of_a_runtime_loaded_later(run, way):
     """Once, at the line of the caller."""
     run(f"""
 import sycl_ext as sx
@@ -107,7 +107,7 @@ assert [warning.filename for warning in told] == ["<string>"], told
 """)
 
 
-def test_a_queue_or_context_of_the_other_is_refused_by_name(run, other):
+def test_queue_of_the_other_runtime_is_refused_by_name(run, other):
     run(f"""
 library = load()
 sx, _ = imported()
@@ -134,7 +134,7 @@ assert t.to_numpy().tolist() == [0, 0, 0]  # and nothing happened
 """)
 
 
-def test_a_producer_of_the_other_is_never_handed_our_queue(run):
+def test_producer_of_the_other_runtime_is_never_handed_our_queue(run):
     """Its data is waited for by itself; memory that our driver does not know comes by the host."""
     run("""
 library = load()
@@ -191,7 +191,7 @@ assert sx.from_dlpack(t).ptr == t.ptr
 """)
 
 
-def test_the_c_table_of_a_producer_is_not_used(run):
+def test_producer_table_is_not_used_with_two_runtimes(run):
     """Nobody knows of which runtime the work stream is that it names."""
     run("""
 library = load()

@@ -25,7 +25,7 @@ def cases_of(*ways):
 
 
 @pytest.mark.parametrize(("name", "case"), cases_of("direct", "host_view", "exchange"))
-def test_nothing_crashes_lies_or_leaks(name, case):
+def test_library_neither_crashes_nor_lies_nor_leaks(name, case):
     found = outcome_of(name, case)
     assert found["outcome"] != "crash", found["text"]
     assert found.get("right") is not False

@@ -10,10 +10,10 @@ import pytest
 from install import OLDER_RUNTIME, ROOT
 from test_two_runtimes import (  # noqa: F401
     run,
-    test_a_producer_of_the_other_is_never_handed_our_queue,
-    test_a_queue_or_context_of_the_other_is_refused_by_name,
+    test_first_use_warns_of_two_runtimes,
+    test_producer_of_the_other_runtime_is_never_handed_our_queue,
     test_producers_of_ours_keep_their_queues,
-    test_the_first_use_says_so,
+    test_queue_of_the_other_runtime_is_refused_by_name,
 )
 from two_runtimes.build import producer
 

@@ -88,14 +88,14 @@ def test_layouts_through_exchange(name, layout):
 
 
 @names
-def test_nothing_leaks(name):
+def test_library_leaks_no_export(name):
     if name == "onedal":  # 2026.2 never calls the deleter of an empty array
         assert outcome_of(name, *CASES[-1])["leaked"] == sum(case[2] == "empty" for case in CASES)
     else:
         assert {outcome_of(name, *case).get("leaked", 0) for case in CASES} == {0}
 
 
-def test_the_crash_that_is_avoided():
+def test_exchange_avoids_the_crash_of_torch():
     """torch 2.13 ends the process on negative strides; nobody who uses `exchange` sees it."""
     assert outcome_of("torch", "bare", "layout", "reversed")["outcome"] == "crash"
     assert outcome_of("torch", "exchange", "layout", "reversed")["outcome"] == "copy"

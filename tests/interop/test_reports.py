@@ -17,7 +17,7 @@ ATTEMPTS = 3
 
 
 @pytest.mark.parametrize(("report", "number"), PROGRAMS)
-def test_a_defect_is_still_there(report, number, tmp_path):
+def test_reported_defect_is_still_there(report, number, tmp_path):
     code, text = SEEN[report][number]
     if report.startswith("level-zero"):
         variables = {"PYTHONPATH": str(environments.HERE), **environments.level_zero("v1")}

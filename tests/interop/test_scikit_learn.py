@@ -26,12 +26,12 @@ def run_example(folder, **more):
     )
 
 
-def test_one_line_gives_a_runner_a_device(tmp_path):
+def test_plugin_gives_a_runner_a_device(tmp_path):
     done = run_example(tmp_path)
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
 
 
-def test_it_is_that_line_which_does_it(tmp_path):
+def test_runner_without_the_driver_fails(tmp_path):
     done = run_example(tmp_path, SYCL_EXT_NO_ICD="1", OCL_ICD_VENDORS=str(tmp_path))
     assert "3 failed" in done.stdout

@@ -5,7 +5,7 @@ import environments
 from slow_gpu import BORROWED
 
 
-def test_no_deleter_runs_in_the_background_once_the_interpreter_ends(gpu_environment):
+def test_deleters_do_not_run_once_the_interpreter_ends(gpu_environment):
     """It may be Python's, and be gone with its module: this one aborts."""
     environments.python(
         BORROWED

@@ -62,7 +62,7 @@ for _ in range(6):
 """)
 
 
-def test_a_child_ends_without_what_its_parent_has_left_to_free(gpu_environment):
+def test_forked_child_ends_without_the_deferred_frees_of_its_parent(gpu_environment):
     """The thread that does it is not in the child, whose end is that of any process."""
     environments.python(
         """
@@ -100,7 +100,7 @@ os._exit(0 if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGABRT e
     )
 
 
-def test_a_child_does_not_wait_for_a_copy_of_its_parent(gpu_environment):
+def test_forked_child_does_not_wait_for_a_copy_of_its_parent(gpu_environment):
     """The thread that makes the copy is not in the child."""
     environments.python(
         SLOW_GPU
@@ -131,7 +131,7 @@ assert found == [9]
 @pytest.mark.parametrize(
     "read", ["copy.wait()", "target.tolist()", "sx.exchange(target, 'numpy')", "target.sycl_queue"]
 )
-def test_a_child_is_told_of_a_copy_on_the_cpu_that_was_under_way(read):
+def test_forked_child_is_told_of_a_pending_copy_on_the_cpu(read):
     """It goes on in the parent only; the child uses the device, and copies again."""
     environments.python(f"""
 import os, signal, threading, warnings
@@ -167,7 +167,7 @@ assert copy.result().tolist() == [49] * 8
 """)
 
 
-def test_a_child_that_is_forked_in_the_middle_of_a_wait(gpu_environment):
+def test_child_forked_in_a_wait_gets_an_error(gpu_environment):
     """The wait is its parent's: it has no end in the child, and is an error there."""
     environments.python(
         SLOW_GPU
@@ -202,7 +202,7 @@ assert status == 0, status
 
 
 @pytest.mark.parametrize("name", ["cpu", "opencl_gpu_kernels"])
-def test_a_child_ends_while_a_copy_of_its_parent_is_pending(name, tmp_path):
+def test_forked_child_ends_while_a_copy_of_its_parent_is_pending(name, tmp_path):
     """A driver may wait for the commands of all queues when its library is unloaded."""
     environments.python(
         """
@@ -233,7 +233,7 @@ assert set(copy.result().tolist()) == {1}
 
 
 @pytest.mark.long  # ten seconds, which the work is given
-def test_a_child_does_not_wait_for_ever_for_work_of_its_parent():
+def test_forked_child_does_not_wait_for_work_of_its_parent():
     """A kernel that was pending at the fork ends only in the parent."""
     environments.python(
         """
@@ -266,7 +266,7 @@ assert set(tensor.to_numpy().tolist()) == {7}
     "first", ["_core.set_hooks", "dlpack.VERSION", "ipc.empty", "memory.cached", "mpi.check"]
 )
 @pytest.mark.parametrize("before", ["", "import sycl_ext; "], ids=["", "late logging"])
-def test_a_fork_while_a_name_is_loaded(first, before):
+def test_fork_waits_while_a_name_is_loaded(first, before):
     """It waits: the child would have the locks of modules whose import nobody finishes."""
     environments.python(f"""
 {FORK.replace("import logging", before + "import logging")}

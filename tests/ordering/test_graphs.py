@@ -19,7 +19,7 @@ def queue(request):
     return dpctl.SyclQueue(property=["in_order"] if request.param == "in_order" else [])
 
 
-def test_an_export_to_a_queue_that_records(queue):
+def test_export_to_a_recording_queue_is_refused_with_pending_work(queue):
     producer = dpctl.SyclQueue(property="in_order")
     tensor = sx.zeros(125, "int64", device=producer)
     kernels = Kernels(producer)
@@ -36,7 +36,7 @@ def test_an_export_to_a_queue_that_records(queue):
     assert tensor.to_numpy().tolist() == [7] * 125
 
 
-def test_a_tensor_whose_own_queue_records(queue):
+def test_tensor_of_a_recording_queue_refuses_reads_and_writes(queue):
     tensor, other = sx.zeros(10, device=queue), sx.zeros(10)
     assert tensor.sycl_queue == queue
     calls = {
@@ -63,14 +63,14 @@ def test_a_tensor_whose_own_queue_records(queue):
     assert tensor.to_numpy().tolist() == [1] * 10
 
 
-def test_a_block_that_is_dropped_while_its_queue_records(queue):
+def test_drop_while_its_queue_records_adds_no_node(queue):
     with recording(queue) as nodes:
         tensor = sx.empty(10, device=queue)
         del tensor
         assert nodes() == 0
 
 
-def test_a_block_with_work_that_is_dropped_while_its_queue_records(queue):
+def test_drop_with_pending_work_while_its_queue_records_is_deferred(queue):
     tensor = sx.zeros(125, "int64", device=queue)
     address, kernels, before = tensor.ptr, Kernels(queue), _core._test.live_allocations()
     with kernels.gate() as gate:

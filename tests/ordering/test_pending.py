@@ -20,21 +20,21 @@ def failing(does, check, name):
 
 
 @pytest.mark.parametrize("name", pending.reading())
-def test_what_is_read_is_new(name):
+def test_read_sees_the_pending_kernel(name):
     assert failing("read", pending.check_read, name) == {}
 
 
 @pytest.mark.parametrize("name", pending.writing())
-def test_what_is_written_comes_later(name):
+def test_write_comes_after_the_pending_kernel(name):
     assert failing("write", pending.check_write, name) == {}
 
 
 @pytest.mark.parametrize("name", pending.holding())
-def test_what_is_dropped_stays(name):
+def test_dropped_memory_stays_until_the_kernel_is_done(name):
     assert failing("drop", pending.check_drop, name) == {}
 
 
-def test_the_collector_frees_nothing_that_another_queue_uses():
+def test_collector_leaves_memory_that_another_queue_uses():
     """The first tensor, which the collector meets first, knows nothing of the view's queue."""
     memory = dpctl.memory.MemoryUSMDevice(NBYTES, queue=device().sycl_queue)
     sx.as_tensor(memory).copy_from(full_of(OLD, "uint8"))

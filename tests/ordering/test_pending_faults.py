@@ -81,7 +81,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_the_end_of_the_process(name):
+def test_process_ends_with_pending_kernels(name):
     """Tensors with pending kernels at the end of the interpreter."""
     for _ in range(3 if "threads" in name else 1):
         run(textwrap.dedent(START_OF_END) + textwrap.dedent(ENDS[name]) + "must_return_within(60)")
@@ -90,7 +90,7 @@ def test_the_end_of_the_process(name):
 # ---- the GIL -------------------------------------------------------------------------------------
 
 
-def test_the_c_exchange_table_waits_without_the_gil():
+def test_c_exchange_table_waits_without_the_gil():
     run("""
         import tvm_ffi
 
@@ -102,7 +102,7 @@ def test_the_c_exchange_table_waits_without_the_gil():
     """)
 
 
-def test_a_tensor_is_dropped_while_an_export_orders_queues():
+def test_drop_during_an_export_does_not_deadlock():
     """The export holds the device's queue until a host task of another one has had the GIL."""
     run("""
         tensor = sx.zeros(1000, "int64", device=own)

@@ -5,7 +5,7 @@ import environments
 from slow_gpu import BORROWED, SLOW_GPU
 
 
-def test_a_signal_in_a_buffer_request_is_handled_when_the_request_is_done(gpu_environment):
+def test_signal_in_a_buffer_request_is_handled_after_it(gpu_environment):
     """NumPy would drop the exception of the handler.  A wait of ours it ends at once."""
     environments.python(
         SLOW_GPU
@@ -43,7 +43,7 @@ for request, is_buffer in ((np.asarray, 1), (memoryview, 1), (sx.Tensor.to_numpy
     )
 
 
-def test_a_wait_that_was_interrupted_is_not_over(gpu_environment):
+def test_interrupted_wait_leaves_work_pending(gpu_environment):
     """Work whose event nobody has kept is still pending after Ctrl-C."""
     environments.python(
         BORROWED

@@ -79,14 +79,14 @@ EXPORTS = ({}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True})
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_an_object_that_is_not_a_queue(name):
+def test_stream_that_is_not_a_queue_is_an_error(name):
     for export in EXPORTS:
         with pytest.raises((TypeError, ValueError), match=r"\w"):
             sx.zeros(8).__dlpack__(stream=WRONG[name](), **export)
 
 
 @pytest.mark.parametrize("kind", [Asked, Stream])
-def test_an_exception_of_the_object_comes_out(kind):
+def test_exception_of_a_stream_goes_through(kind):
     for export in EXPORTS:
         with pytest.raises(RuntimeError, match="the stream is lost"):
             sx.zeros(8).__dlpack__(stream=kind(RuntimeError), **export)

@@ -19,7 +19,7 @@ from ways import WAYS
 LENGTH = 200_000
 
 
-def test_the_last_reference_goes_while_the_queue_works():
+def test_last_reference_may_go_while_the_queue_works():
     """dpctl drops a kernel's arguments on a thread of the runtime, which the queue waits for."""
     for _ in range(30):
         tensor = sx.zeros(1 << 18)

@@ -7,7 +7,7 @@ import environments
 
 
 @pytest.mark.parametrize("holder", ["tensor", "capsule", "base"])
-def test_a_daemon_thread_whose_object_releases_the_gil_as_it_goes(holder):
+def test_daemon_thread_may_end_inside_a_deleter(holder):
     """CPython ends the thread inside __del__; no frame of ours is unwound without the GIL."""
     code = f"""
 import ctypes, threading, time, warnings
@@ -42,7 +42,7 @@ started.wait(10)
         environments.python(code)
 
 
-def test_many_blocks_are_dropped_while_one_kernel_is_pending():
+def test_drop_of_thousands_of_blocks_with_a_pending_kernel_is_deferred():
     """One thread frees them; 20,000 markers would overflow the stack of libintelocl."""
     environments.python(
         """
@@ -71,7 +71,7 @@ queue.wait()
     )
 
 
-def test_an_allocation_that_waits_for_room_lets_others_run(gpu_environment):
+def test_allocation_that_waits_for_room_lets_threads_run(gpu_environment):
     """The block that is missing is freed when the work on it is done."""
     variables = {**gpu_environment, "FAKEGPU_MEM": str(64 << 10)}
     environments.python(
@@ -103,7 +103,7 @@ assert ran.is_set()
 
 
 @pytest.mark.parametrize("other_version", [False, True])
-def test_every_queue_of_a_tensor_counts(other_version):
+def test_export_waits_for_each_queue_of_a_tensor(other_version):
     """Its own, that of its device, and that of the root device; also where dpctl hides its map."""
     environments.python(
         f"OTHER_VERSION = {other_version}"
@@ -167,7 +167,7 @@ queue.wait()
     )
 
 
-def test_the_rule_is_checked():
+def test_runtime_call_with_the_gil_aborts_the_tests():
     """This session ends at a call of the runtime with the GIL held; here one is planted."""
     with pytest.raises(AssertionError, match="called with the GIL held"):
         environments.python(
@@ -188,7 +188,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("is_busy", [True, False], ids=["busy", "free"])
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_order_waits_for_no_host_task(order, is_busy):
+def test_ordering_of_queues_waits_for_no_host_task(order, is_busy):
     """Neither the thread that asks for it, nor the only one of the runtime that runs host tasks.
 
     A barrier with a command behind a host task in its list lets the enqueuing thread wait for that
@@ -228,7 +228,7 @@ a.wait()
 """)
 
 
-def test_a_copy_behind_a_host_task_leaves_the_scheduler_to_others():
+def test_copy_behind_a_host_task_leaves_the_scheduler_free():
     """The host task wants the GIL, which dpctl holds while it submits."""
     environments.python(
         """
@@ -255,7 +255,7 @@ for copy in copies:
     )
 
 
-def test_what_a_dropped_block_waits_for_is_flushed():
+def test_work_before_a_dropped_block_is_flushed():
     """OpenCL may leave commands where they are until somebody flushes or waits; nobody waits."""
     output = environments.python(
         """

@@ -128,7 +128,7 @@ LACKS = {"dpnp": ("broadcast", "4-D permuted"), "torch": ("broadcast", "4-D perm
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_other_producers(source):
+def test_ways_read_arrays_of_each_producer(source):
     wrong = {}
     for layout in LAYOUTS.keys() - LACKS.get(source, ()):
         for dtype in samples.NUMPY_DTYPES:
@@ -164,7 +164,7 @@ def test_arrays_that_numpy_does_not_export(layout):
         assert sx.as_tensor(base[...]).readonly
 
 
-def test_where_it_is(private, usm_type):
+def test_results_stay_on_the_device_of_the_memory(private, usm_type):
     """A view is on the device of the memory, and so are empty_like and a copy without a device."""
     queue = ways.dpctl.SyclQueue(private.sycl_context, private.sycl_device, property="in_order")
     tensor = sx.empty((3, 4), usm_type=usm_type, device=queue).copy_from(values((3, 4)))

@@ -142,6 +142,6 @@ def complaints(text):
             yield f"{name}: the docstring of the module is {doc!r}"
 
 
-def test_the_stub_and_the_module_agree():
+def test_stub_and_module_agree():
     assert len(stub_names(STUB.read_text())) > 100
     assert list(complaints(STUB.read_text())) == []

@@ -76,7 +76,7 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
-def test_no_example_of_the_public_api_is_overlooked():
+def test_doctest_finds_the_examples_of_the_public_api():
     """A decorator can hide a function from doctest."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     tests = [test for name in MODULES for test in finder.find(importlib.import_module(name))]
@@ -94,7 +94,7 @@ def test_example_of_the_export():
 
 
 @pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
-def test_nothing_is_shown_that_nobody_runs(document):
+def test_shown_code_is_run(document):
     examples = "".join(
         path.read_text() for path in sorted(EXAMPLES.rglob("*")) if path.suffix in (".cpp", ".txt")
     )
@@ -129,7 +129,7 @@ def test_commands_exist(document):
         assert command in commands, f"python -m sycl_ext {command}"
 
 
-def test_the_api_page_has_every_public_name():
+def test_api_page_has_the_public_names():
     """Sphinx says when a name is there that does not exist."""
     page = (ROOT / "docs" / "api.rst").read_text()
     tables = re.findall(r"^\.\. autosummary::\n(?:   :.*\n)*\n((?:   [\w.]+\n)+)", page, re.M)
@@ -160,7 +160,7 @@ def test_drawings_are_well_formed(drawing):
     assert root.find("{http://www.w3.org/2000/svg}title") is not None
 
 
-def test_the_example_of_a_thread_pool():
+def test_thread_pool_example_runs():
     """In a process of its own: without the lock it may hang."""
     pytest.importorskip("dpnp")
     command = [sys.executable, str(EXAMPLES / "thread_pool" / "run.py"), "8", "5"]
@@ -176,7 +176,7 @@ def in_shape(demo):
     return re.sub(r" +", " ", re.sub(r"[\d,.]+ ms", "some ms", demo))
 
 
-def test_the_readme_shows_the_demo(generated):
+def test_readme_shows_the_demo(generated):
     pytest.importorskip("dpnp")
     pytest.importorskip("PIL")
     shown = (ROOT / "README.md").read_text().split("cog.out(demo()) ]]] -->\n")[1]
@@ -192,19 +192,19 @@ def cog(*files):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-def test_the_tables_from_the_code_are_up_to_date():
+def test_generated_tables_are_up_to_date():
     pytest.importorskip("cogapp")
     done = cog(*GENERATED.split())
     assert done.returncode == 0, f"make generate\n{done.stdout}{done.stderr}"
     assert done.stdout.count("Checking") >= 3
 
 
-def test_every_generated_block_is_written_by_make_generate():
+def test_generated_blocks_are_written_by_make_generate():
     with_blocks = [path for path in ALL_DOCUMENTS if "[[[cog" in path.read_text()]
     assert {name_of(path) for path in with_blocks} <= {"README.md", *GENERATED.split()}
 
 
-def test_the_page_of_stacks_names_each_environment(generated):
+def test_stacks_page_names_the_environments(generated):
     """Once, and as docs/seen.json has it, which tools/count_tests.py writes."""
     counted = generated.seen()["environments"]
     real = [name for name in environments.REAL_DRIVERS if name in counted]  # `make neo` has run
@@ -217,7 +217,7 @@ def test_the_page_of_stacks_names_each_environment(generated):
     assert sorted(re.findall(r"`(\w+)`", " ".join(shown))) == sorted(every)
 
 
-def test_what_is_left_out_is_on_the_page_of_stacks(generated):
+def test_stacks_page_has_the_reasons_of_left_out_tests(generated):
     """Each reason, and none that leaves nothing out."""
     for name, entry in generated.seen()["environments"].items():
         assert set(entry["left_out"]) == set(LACKS.get(name, {}).values()), name

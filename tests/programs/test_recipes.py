@@ -39,7 +39,7 @@ def test_recipe(page, tmp_path):
 
 
 @pytest.mark.parametrize("page", ["copy_in_the_background.md", "hand_over_without_waiting.md"])
-def test_the_filter_string_can_be_changed(page, tmp_path):
+def test_recipe_runs_with_another_filter_string(page, tmp_path):
     """The pages say so: on the CPU device, the host can access all memory."""
     assert "change the filter string" in (recipes.PAGES / page).read_text()
     run(page, environments.cpu(), tmp_path, "cpu")

@@ -31,24 +31,24 @@ def public(names):
     return {name for name in names if not name.startswith("_")}
 
 
-def test_every_public_name_is_used():
+def test_user_program_uses_the_public_names():
     assert len(sx.__all__) > 20
     assert set(sx.__all__) <= used()
 
 
-def test_every_public_attribute_is_used():
+def test_user_program_uses_the_public_attributes():
     attributes = public(name for kind in CLASSES for name in dir(kind) if hasattr(kind, name))
     attributes -= set(dir(tuple))  # some are tuples
     assert len(attributes) > 40
     assert attributes <= used()
 
 
-def test_it_runs():
+def test_user_program_runs():
     program = f"import runpy; runpy.run_path({str(PROGRAM)!r}, run_name='__main__')"
     assert "no managed tensor at address 0" in environments.python(program)
 
 
-def test_the_package_says_that_it_is_typed():
+def test_package_has_a_typed_marker():
     assert (Path(sx.__file__).parent / "py.typed").exists()
 
 

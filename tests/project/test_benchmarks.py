@@ -15,7 +15,7 @@ sys.path.append(str(ROOT))
 from benchmarks import report  # noqa: E402
 
 
-def test_the_page_shows_the_figures_that_are_measured():
+def test_measurements_page_shows_the_figures():
     """Each of the table, in its order; `make bench` writes them."""
     pytest.importorskip("dpnp")
     pytest.importorskip("tvm_ffi")
@@ -70,7 +70,7 @@ def test_comparison_that_says_nothing_is_not_a_headline():
         "",
     ],
 )
-def test_everything_runs(words, tmp_path):
+def test_benchmarks_run(words, tmp_path):
     """As briefly as can be; without words all statements and plots of the page."""
     for needed in ("dpnp", "matplotlib", "tvm_ffi"):
         pytest.importorskip(needed)

@@ -14,7 +14,7 @@ from repository import ROOT, files, tool
 VARIABLE = re.compile(r"(?<!DPCTL)\bSYCL_EXT_(?!ONEAPI)[A-Z0-9_]*[A-Z0-9]")
 
 
-def test_the_page_of_environment_variables_is_complete():
+def test_environment_variables_page_is_complete():
     """Every SYCL_EXT_* of the repository, except macros of one file and extensions of SYCL."""
     page = (ROOT / "docs" / "environment_variables.md").read_text()
     macros = {"SYCL_EXT_DECLARE", "SYCL_EXT_HOOKS", "SYCL_EXT_TAKE"}
@@ -30,7 +30,7 @@ def test_the_page_of_environment_variables_is_complete():
 ON_AN_INDEX = re.compile(r"pip install (?:[^\n`&;]*[\s\"'])?sycl_ext(?:\[\w+\])?(?!\w| @|/|\[)")
 
 
-def test_no_command_wants_the_package_from_an_index():
+def test_commands_do_not_need_the_package_in_an_index():
     assert ON_AN_INDEX.search('pip install "sycl_ext[cpu]" dpnp')
     assert ON_AN_INDEX.search("pip install dpnp sycl_ext")
     assert not ON_AN_INDEX.search('pip install "sycl_ext[cpu] @ git+https://host.example/x" dpnp')
@@ -39,11 +39,11 @@ def test_no_command_wants_the_package_from_an_index():
     assert found <= {"test_documents.py"}
 
 
-def test_the_readme_has_the_address_of_the_repository():
+def test_readme_has_the_address_of_the_repository():
     assert tool("generated").clone() in (ROOT / "README.md").read_text(), "make generate"
 
 
-def test_each_program_of_a_report_has_an_expected_result():
+def test_programs_of_reports_have_expected_results():
     """The results are compared by `make test-interop`; a new report fails here, without it."""
     reports = runpy.run_path(str(ROOT / "tests" / "interop" / "reports.py"))
     pages = [page.stem for page in reports["REPORTS"].glob("*.md") if page.stem != "index"]
@@ -82,7 +82,7 @@ def tables(tree):
                 yield name
 
 
-def test_each_table_and_cache_has_its_bound_on_the_page():
+def test_tables_and_caches_have_their_bound_on_the_page():
     found = {
         name
         for package in ("sycl_ext", "sycl_ext_dask", "sycl_ext_ray", "sycl_ext_xarray")

@@ -21,7 +21,7 @@ def folders(names):
 
 
 @pytest.mark.parametrize("tree", ["src", "tests"])
-def test_the_top_of_a_tree_is_short(tree):
+def test_top_of_a_tree_is_short(tree):
     top = {name.parts[0] for name in files_of(tree)}
     assert len(top) <= MOST, sorted(top)
 
@@ -39,12 +39,12 @@ def code_folders():
 
 
 @pytest.mark.parametrize(("tree", "mirror", "name"), list(code_folders()))
-def test_each_folder_of_the_code_has_one_of_tests(tree, mirror, name):
+def test_folders_of_the_code_have_folders_of_tests(tree, mirror, name):
     folder = TESTS / mirror / name.lstrip("_")
     assert list(folder.glob("test_*.py")), f"no tests of {tree}/{name} in {folder}"
 
 
-def test_the_readme_lists_each_folder():
+def test_readme_lists_the_folders():
     text = (TESTS / "README.md").read_text()
     cells = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| ")]
     listed = {name for row in cells for cell in row for name in re.findall(r"`([\w/]+)/`", cell)}

@@ -26,7 +26,7 @@ def prose(path):
     return text if path.suffix == ".md" else "\n".join(re.findall(r"//.*", text))
 
 
-def test_the_files_that_are_named_are_there():
+def test_named_files_exist():
     missing = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in files()

@@ -18,7 +18,7 @@ def project():
     return tool("generated").project()
 
 
-def test_every_python_gets_a_package(recipe, project):
+def test_recipe_builds_for_the_pythons_of_the_wheels(recipe, project):
     rendered = recipe.render()
     versions = [variant.variant["python"].partition(".*")[0] for variant in rendered]
     wheels = [build.removeprefix("cp3").removesuffix("-*") for build in wheel_builds(project)]
@@ -30,7 +30,7 @@ def wheel_builds(project):
     return project["tool"]["cibuildwheel"]["build"]
 
 
-def test_what_it_needs_is_what_pip_needs(recipe, project):
+def test_recipe_needs_what_pip_needs(recipe, project):
     """Besides Python and the tools of conda's own; the versions are generated (test_docs)."""
     names = tool("generated").name_of
     found = {section: {one.split()[0] for one in what} for section, what in needs(recipe).items()}
@@ -43,14 +43,14 @@ def needs(recipe):
     return recipe.needs(recipe.render()[0])
 
 
-def test_it_shows_what_it_renders(recipe):
+def test_recipe_is_shown_as_rendered(recipe):
     assert recipe.show(recipe.render()[0]).splitlines()[-1].startswith("  run: python, ")
 
 
 @pytest.mark.parametrize(
     ("before", "after"), [("\nrequirements:", "\nrequirement:"), ("\n  number:", "\n  numbr:")]
 )
-def test_a_field_that_is_none_is_an_error(recipe, tmp_path, before, after):
+def test_unknown_recipe_field_is_an_error(recipe, tmp_path, before, after):
     text = (ROOT / "conda-recipe" / "recipe.yaml").read_text()
     assert before in text
     (tmp_path / "recipe.yaml").write_text(text.replace(before, after))

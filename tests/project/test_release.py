@@ -9,7 +9,7 @@ import sycl_ext as sx
 from repository import ROOT, tool
 
 
-def test_this_package_and_this_changelog():
+def test_version_and_changelog_have_their_form():
     """Where the version is read is where it stands, and the changelog has its form."""
     line = f'__version__ = "{sx.__version__}"'
     assert line in (ROOT / "sycl_ext" / "__init__.py").read_text().splitlines()
@@ -39,11 +39,11 @@ WHERE = "https://host.example/owner/name"
         ("[a](#part)", "[a](#part)"),
     ],
 )
-def test_a_link_becomes_absolute(absolute, before, after):
+def test_link_becomes_absolute(absolute, before, after):
     assert absolute(before, WHERE, "v1") == after
 
 
-def test_the_readme_of_a_release_has_no_relative_link(absolute):
+def test_readme_of_a_release_has_no_relative_link(absolute):
     """And its code and prose are what they were."""
     text = (ROOT / "README.md").read_text()
     page = absolute(text, WHERE, "v1")
@@ -53,7 +53,7 @@ def test_the_readme_of_a_release_has_no_relative_link(absolute):
     assert page.replace(f"{WHERE}/blob/v1/", "").replace(f"{WHERE}/raw/v1/", "") == text
 
 
-def test_the_version_of_the_citation():
+def test_citation_has_the_version():
     version, date = re.findall(
         r"^(?:version|date-released): (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE
     )

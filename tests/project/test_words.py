@@ -31,7 +31,7 @@ WORD = re.compile(
 OTHERS = ("*.png", "tests/fuzz/corpus/*", "tests/project/test_words.py")
 
 
-def test_every_word_is_plain():
+def test_forbidden_words_are_absent():
     assert all(WORD.search(text) for text in ("ROADS = {}", "has_other_roads", "importStrangers"))
     assert not any(WORD.search(text) for text in ("broadcast", "embedded", "besides", "abroad"))
     names = {path.relative_to(ROOT).as_posix(): path for path in files()}

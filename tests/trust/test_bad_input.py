@@ -341,7 +341,7 @@ def test_bad_input(case):
     assert memory.live_exports() == live
 
 
-def test_every_public_function_is_here():
+def test_public_functions_are_tried_with_bad_input():
     """But for protocols, what takes no arguments, and methods of what our functions return."""
     returned = ("HostView.", "Device.", "Plan.", "Handle.", "HostRegistration.", "StagedRequest.")
     names = {name for name in ways.public() if "__" not in name and not name.startswith(returned)}
@@ -350,7 +350,7 @@ def test_every_public_function_is_here():
     assert names - without_arguments - set(CASES) == set()
 
 
-def test_no_error_makes_an_entry():
+def test_errors_add_no_device():
     entries = len(sx.devices())
     for call, error, _ in FLAT.values():
         with pytest.raises(error):

@@ -15,7 +15,7 @@ def tool(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_the_module_is_hardened():
+def test_module_is_hardened():
     dynamic = tool("readelf", "--dynamic", "--wide", MODULE)
     assert "BIND_NOW" in dynamic
     assert "TEXTREL" not in dynamic
@@ -26,20 +26,20 @@ def test_the_module_is_hardened():
     assert "__stack_chk_fail" in tool("nm", "--dynamic", MODULE)
 
 
-def test_the_module_exports_its_entry_point_alone():
+def test_module_exports_only_its_entry_point():
     """No symbol of ours, or of a template that we use, can take the place of somebody else's."""
     exported = tool("nm", "--dynamic", "--defined-only", MODULE).split()
     assert exported[2::3] == ["PyInit__core"]
 
 
-def test_the_module_is_looked_up_in_its_own_environment():
+def test_module_finds_its_libraries_in_its_own_environment():
     dynamic = tool("readelf", "--dynamic", "--wide", MODULE)
     paths = [line for line in dynamic.splitlines() if "RPATH" in line or "RUNPATH" in line]
     assert len(paths) == 1
     assert "[$ORIGIN/../../..]" in paths[0]
 
 
-def test_nothing_is_written_outside_the_process():
+def test_package_opens_no_file_for_writing():
     """Importing and using the package opens no file for writing."""
     environments.python("""
 import sys

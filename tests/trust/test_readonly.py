@@ -66,7 +66,7 @@ def follow(tensor, name):
 
 
 @pytest.mark.parametrize("way", WAYS_IN)
-def test_every_way(way):
+def test_ways_from_readonly_memory_are_readonly(way):
     tensor = WAYS_IN[way](array())
     assert_readonly(tensor)
     followed = {name: found for name in STEPS if (found := follow(tensor, name)) is not None}
@@ -109,7 +109,7 @@ def assert_readonly(tensor):
 
 
 @pytest.mark.parametrize("way", WAYS_IN)
-def test_a_copy_is_its_owners_own(way):
+def test_copy_of_readonly_memory_is_writable(way):
     tensor = WAYS_IN[way](array())
     before = bits(tensor.to_numpy())
     for name, one in WAYS.items():

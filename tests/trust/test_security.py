@@ -43,7 +43,7 @@ def is_open(name, tensor):
 
 
 @pytest.mark.parametrize("name", [name for name in VIEWS if not WAYS[name].flagless])
-def test_no_way_is_writable(name, usm_type):
+def test_views_of_readonly_memory_are_readonly(name, usm_type):
     tensor = sx.empty(64, "int64", usm_type=usm_type).copy_from(np.arange(64))
     with contextlib.suppress(BufferError):
         assert is_open(name, tensor.as_readonly()) is False
@@ -52,7 +52,7 @@ def test_no_way_is_writable(name, usm_type):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_no_way_writes(name, usm_type):
+def test_writes_to_readonly_memory_are_refused(name, usm_type):
     tensor = sx.empty(64, "int64", usm_type=usm_type).copy_from(np.arange(64))
     with pytest.raises((BufferError, TypeError, ValueError, AttributeError)):
         REFUSED[name](tensor.as_readonly())
@@ -76,7 +76,7 @@ def test_zeros_are_zero(nbytes, usm_type):
     assert address
 
 
-def test_a_host_copy_shows_nothing_but_the_elements():
+def test_host_copy_shows_only_its_elements():
     """Blocks of the host pool are larger than what they are for; the rest stays out of sight."""
     for _ in range(3):
         secret = sx.host_view(np.full(5000, 0xEE, "uint8"), copy=True)
@@ -93,7 +93,7 @@ def test_a_host_copy_shows_nothing_but_the_elements():
         del buffer, copied, managed
 
 
-def test_an_export_of_padding_is_refused():
+def test_export_of_padding_is_refused():
     """A consumer that alters an export of ours cannot see the rest of a pooled block."""
     tensor = sx.zeros(10, "uint8", usm_type="shared")
     for _ in range(2):

@@ -14,12 +14,12 @@ from samples import DTYPE_NAMES, NUMPY_DTYPES, numpy_dtype
 from sycl_ext import _core
 
 
-def test_the_table_is_complete():
+def test_dtype_table_is_complete():
     assert {name: (code, size * 8) for name, _, size, code in _core.DTYPES} == DTYPES
 
 
 @pytest.mark.parametrize("name", DTYPE_NAMES)
-def test_every_way_to_name_a_dtype(name):
+def test_dtype_is_named_by_string_instance_or_type(name):
     wanted = numpy_dtype(name)
     for spec in (name, wanted, wanted.type):
         tensor = sx.empty(3, spec)
@@ -46,7 +46,7 @@ def test_typestr(name):
         (ml_dtypes.bfloat16, "bfloat16"),
     ],
 )
-def test_other_names_for_the_same_type(spec, name):
+def test_dtype_aliases_give_the_same_type(spec, name):
     assert sx.empty((), spec).dtype == numpy_dtype(name)
 
 
@@ -87,7 +87,7 @@ def test_refused(spec, word):
         *([(np.array(["a"], "T"), "strings")] if "T" in np.typecodes["All"] else []),
     ],
 )
-def test_the_error_of_each_family_names_an_array_that_is_taken(array, family):
+def test_refused_dtype_error_names_an_array_that_is_taken(array, family):
     with pytest.raises(BufferError, match=rf"\([\w ]*{family}") as caught:
         sx.as_tensor(array)
     codes = re.search(r"pass (?:each of its fields: )?(.*)", str(caught.value))[1]
@@ -96,7 +96,7 @@ def test_the_error_of_each_family_names_an_array_that_is_taken(array, family):
             assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).size
 
 
-def test_the_bytes_of_small_elements_are_named():
+def test_sub_byte_dtype_error_names_its_bytes():
     array = np.arange(4).astype(ml_dtypes.int4)
     with pytest.raises(BufferError, match=r"or its bytes, numpy.asarray\(x\).view\('uint8'\)"):
         sx.exchange(array, np)

@@ -21,7 +21,7 @@ def test_compact_strides_are_those_of_numpy(order):
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0, 2)])
-def test_an_empty_tensor_has_strides_that_a_consumer_may_divide_by(shape):
+def test_empty_tensor_strides_are_positive(shape):
     assert all(stride > 0 for stride in sx.empty(shape).strides)
 
 
@@ -54,12 +54,12 @@ def test_dimensions():
         ((2**200,), "int8"),
     ],
 )
-def test_a_size_that_no_address_space_holds(shape, dtype):
+def test_size_beyond_the_address_space_is_refused(shape, dtype):
     with pytest.raises(ValueError, match="address space"):
         sx.empty(shape, dtype)
 
 
-def test_a_size_that_no_memory_holds(usm_type):
+def test_size_beyond_the_memory_is_a_memory_error(usm_type):
     with pytest.raises(MemoryError, match=rf"{2**50} bytes.*'{usm_type}' USM.*device 0"):
         sx.empty(2**50, "int8", usm_type=usm_type)
 
@@ -73,21 +73,21 @@ def test_a_size_that_no_memory_holds(usm_type):
         ((2**40, 2**40), None, "address space"),
     ],
 )
-def test_an_extent_of_host_memory_that_overflows(shape, strides, word):
+def test_host_extent_that_overflows_is_refused(shape, strides, word):
     managed = over(np.zeros(4, "float32"), shape=shape, strides=strides)
     with pytest.raises(BufferError, match=word):
         sx.from_dlpack(managed.capsule())
     assert managed.deleted == 1
 
 
-def test_the_null_page_holds_no_array():
+def test_array_in_the_null_page_is_refused():
     managed = Managed(8, (4,), (-1,), dtype="float32")
     with pytest.raises(BufferError, match="address space"):
         sx.from_dlpack(managed.capsule())
     assert managed.deleted == 1
 
 
-def test_an_extent_to_the_last_byte(usm_type):
+def test_usm_extent_is_checked_to_the_last_byte(usm_type):
     """The memory is dpctl's: exactly 40 bytes."""
     memory = getattr(dpctl.memory, f"MemoryUSM{usm_type.title()}")(40)
     first, last = memory._pointer, memory._pointer + 36

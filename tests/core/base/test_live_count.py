@@ -16,7 +16,7 @@ def counts():
     return sx.memory.live_exports(), _core._test.live_allocations()
 
 
-def test_a_forked_child_goes_on_counting():
+def test_forked_child_goes_on_counting():
     kept = sx.zeros(3).__dlpack__(max_version=(1, 0))
     before = counts()
     child = os.fork()

@@ -71,14 +71,14 @@ HOSTILE = {
 }
 
 
-def test_a_deleter_that_leaves_an_exception():
+def test_exception_left_by_a_deleter_is_dropped():
     managed = over(values(3))
     managed._struct.deleter = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p)
     assert (lambda: sx.from_dlpack(managed.capsule()).ndim + len([]))() == 1  # dropped before len
     assert (lambda: np.from_dlpack(sx.host_view(managed.capsule())).ndim + len([]))() == 1
 
 
-def test_a_deleter_in_python_when_the_wait_for_the_producers_queue_fails(monkeypatch):
+def test_failed_wait_for_the_producers_queue_runs_a_python_deleter(monkeypatch):
     monkeypatch.setitem(SequentialOrderManager._map.get(), queue, None)
     shows = type("Shows", (Producer,), {"sycl_queue": queue})
     for cls in (shows, with_table(Table(stream=queue.addressof_ref()))):
@@ -127,7 +127,7 @@ def test_capsules_of_another_name(name):
     assert managed.deleted == 0
 
 
-def test_an_export_of_ours_that_somebody_changed():
+def test_changed_export_of_ours_is_checked_again():
     """It is known again, and believed no more than a third party's."""
     changes = {
         "shape": (lambda dl: dl.shape.__setitem__(0, 10**6), "USM|beyond|block"),
@@ -158,26 +158,26 @@ def test_an_export_of_ours_that_somebody_changed():
 
 
 @pytest.mark.parametrize("error_type", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_what_is_no_refusal_goes_through(error_type):
+def test_base_exceptions_of_a_producer_go_through(error_type):
     with pytest.raises(error_type):
         sx.from_dlpack(Raising(values(3), error_type()))
 
 
-def test_a_consumed_capsule():
+def test_producer_of_a_consumed_capsule_is_refused():
     for producer in (Consumed(values(3)), Consumed(numbers())):
         with pytest.raises(BufferError, match="consumed before"):
             sx.from_dlpack(producer)
         assert set(producer.deleted) == {1}
 
 
-def test_a_producer_that_uses_us_meanwhile():
+def test_reentrant_producer_is_imported():
     for array in (values(3), numbers()):
         producer = Reentrant(array)
         sx.from_dlpack(producer)
         assert producer.deleted == [1]
 
 
-def test_a_producer_whose_deleter_imports():
+def test_deleter_may_import():
     """A deleter that runs Python, and uses the package."""
     seen = []
 
@@ -196,7 +196,7 @@ def test_a_producer_whose_deleter_imports():
     assert len(seen) == 2
 
 
-def test_many_threads_consume_one_capsule():
+def test_capsule_consumed_by_many_threads_is_taken_once():
     start = threading.Barrier(4)
 
     def consume(capsule):

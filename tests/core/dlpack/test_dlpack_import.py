@@ -30,7 +30,7 @@ viewed = pytest.mark.parametrize("made", [numbers, values], ids=["USM", "host me
 # ---- how a producer is asked ---------------------------------------------------------------------
 
 
-def test_a_producer_is_asked_for_what_is_needed():
+def test_producer_is_asked_with_all_keywords():
     assert sx.dlpack.VERSION == (1, 3)
     shared = dpctl.get_device_cached_queue(sx.device().sycl_device)
     for array, stream in ((values(3), None), (numbers(), shared)):
@@ -40,7 +40,7 @@ def test_a_producer_is_asked_for_what_is_needed():
         assert producer.calls == [asked]
 
 
-def test_a_type_error_of_the_producers_own():
+def test_type_error_of_a_producer_is_chained():
     """It has nothing to do with keywords."""
     producer = Raising(values(3), TypeError("unsupported operand"))
     with pytest.raises(BufferError, match="Raising.*unsupported operand") as caught:
@@ -49,13 +49,13 @@ def test_a_type_error_of_the_producers_own():
     assert len(producer.calls) == 2
 
 
-def test_a_producers_copy_is_enough():
+def test_producers_copy_is_not_copied_again():
     tensor = numbers()
     capsule = over(tensor, flags=IS_COPIED).capsule()
     assert sx.from_dlpack(capsule, copy=True).ptr == tensor.ptr
 
 
-def test_a_producers_copy_that_was_forbidden():
+def test_producers_copy_is_refused_with_copy_false():
     for array in (numbers(), values(3)):
         producer = Ignoring(array, flags=IS_COPIED)
         with pytest.raises(ValueError, match="copy=False.*Ignoring"):
@@ -63,7 +63,7 @@ def test_a_producers_copy_that_was_forbidden():
         assert producer.deleted == [1]
 
 
-def test_a_producer_that_ignores_copy_and_dl_device():
+def test_memory_of_a_producer_that_ignores_keywords_counts_where_it_is():
     """The returned memory counts for its actual device, not for the requested one."""
     tensor = numbers()
     producer = Ignoring(tensor)
@@ -76,7 +76,7 @@ def test_a_producer_that_ignores_copy_and_dl_device():
 # ---- a producer elsewhere ------------------------------------------------------------------------
 
 
-def test_a_producer_elsewhere_is_asked_for_the_host():
+def test_foreign_producer_is_asked_for_host_memory():
     for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
         for copy in (None, True):
             producer = Foreign(values((2, 3)))
@@ -88,7 +88,7 @@ def test_a_producer_elsewhere_is_asked_for_the_host():
             assert producer.deleted == [1]
 
 
-def test_a_producer_elsewhere_without_a_copy():
+def test_foreign_producer_is_refused_with_copy_false():
     for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
         producer = Foreign(values(3))
         with pytest.raises(sx.CopyRefusedError, match=r"copy=False.*Foreign.*\(2, 0\)"):
@@ -96,7 +96,7 @@ def test_a_producer_elsewhere_without_a_copy():
         assert producer.deleted == []
 
 
-def test_a_producer_elsewhere_that_is_deaf():
+def test_foreign_producer_that_ignores_dl_device_is_refused():
     """Asked for the host, it hands out memory of its own device."""
     producer = Ignoring(values(3), device=(2, 0))
     for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
@@ -106,7 +106,7 @@ def test_a_producer_elsewhere_that_is_deaf():
 
 
 @pytest.mark.parametrize("kind", [enum.Enum, enum.IntEnum])
-def test_a_device_type_that_is_an_enum(kind):
+def test_enum_device_type_is_taken(kind):
     """As the array API has it, and Open3D."""
     on_host, usm = kind("DLDeviceType", {"kDLCPU": 1, "kDLOneAPI": 14})
 
@@ -128,7 +128,7 @@ def test_a_device_type_that_is_an_enum(kind):
 
 
 @pytest.mark.parametrize("second", [TypeError, DeprecationWarning])
-def test_the_reason_of_the_first_call_is_told(second):
+def test_error_tells_the_reason_of_the_first_call(second):
     """pyarrow has nulls, and warns of a call without max_version; a filter makes that an error."""
 
     class WithNulls(Producer):
@@ -139,7 +139,7 @@ def test_the_reason_of_the_first_call_is_told(second):
         sx.from_dlpack(WithNulls(values(3)))
 
 
-def test_a_producer_elsewhere_that_is_old():
+def test_foreign_producer_before_versions_is_refused():
     """It cannot be asked for the host."""
     producer = BeforeVersions(values(3), device=(2, 0))
     with pytest.raises(BufferError, match=r"BeforeVersions.*\(2, 0\)"):
@@ -147,7 +147,7 @@ def test_a_producer_elsewhere_that_is_old():
     assert producer.made == []
 
 
-def test_a_producer_that_copies_to_our_device(private):
+def test_producer_is_asked_first_to_copy_to_the_device(private):
     """Asked first: it knows its memory best."""
 
     class Generous(Foreign):
@@ -168,7 +168,7 @@ def test_a_producer_that_copies_to_our_device(private):
 # ---- host memory that is USM ---------------------------------------------------------------------
 
 
-def test_an_array_that_only_begins_in_usm():
+def test_array_that_only_begins_in_usm_is_system_memory():
     """Host memory is trusted, but is not USM where it reaches beyond the end of an allocation."""
     memory = dpctl.memory.MemoryUSMShared(64)
     inside = sx.from_dlpack(Managed(memory._pointer, (16,), keep=memory).capsule())
@@ -182,7 +182,7 @@ def test_an_array_that_only_begins_in_usm():
 # ---- capsules ------------------------------------------------------------------------------------
 
 
-def test_a_capsule_is_consumed_once(versioned):
+def test_capsule_is_consumed_once(versioned):
     managed = over(numbers(), versioned=versioned)
     capsule = managed.capsule()
     tensor = sx.from_dlpack(capsule)
@@ -197,7 +197,7 @@ def test_a_capsule_is_consumed_once(versioned):
     assert managed.deleted == 1
 
 
-def test_a_null_deleter(versioned):
+def test_null_deleter_is_never_called(versioned):
     for array in (numbers(), values((2, 3))):
         managed = over(array, versioned=versioned, deleter=False)
         tensor = sx.from_dlpack(managed.capsule())

@@ -62,7 +62,7 @@ def test_read_only(request_name):
         buffers.ask(tensor, request | buffers.WRITABLE)
 
 
-def test_no_request_changes_the_tensor():
+def test_requests_leave_the_tensor_as_it_was():
     tensor = sx.zeros((2, 3))
     before = sys.getrefcount(tensor)
     for request in (*REQUESTS.values(), buffers.FULL):
@@ -74,6 +74,6 @@ def test_no_request_changes_the_tensor():
     assert (tensor.shape, sys.getrefcount(tensor)) == ((2, 3), before)
 
 
-def test_a_host_view_has_the_same_buffer():
+def test_host_view_has_the_same_buffer():
     tensor, _ = LAYOUTS["sliced"].tensor("float64", "shared")
     assert buffers.ask(sx.host_view(tensor), buffers.FULL) == buffers.ask(tensor, buffers.FULL)

@@ -54,17 +54,17 @@ def declarations(text):
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda path: path.name)
-def test_the_page_declares_what_the_header_declares(header):
+def test_page_and_header_declare_the_same(header):
     shown = declarations("\n".join(FENCE.findall(SECTIONS[header.name])))
     assert shown == declarations(header.read_text())
 
 
-def test_each_section_is_a_header():
+def test_sections_are_the_headers():
     assert sorted(SECTIONS) == [header.name for header in HEADERS]
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-def test_each_name_is_described(name):
+def test_declared_names_are_described(name):
     declared = " ".join(declarations("\n".join(FENCE.findall(SECTIONS[name]))))
     names = {one for found in NAME.findall(declared) for one in found if one}
     text = FENCE.sub("", SECTIONS[name])

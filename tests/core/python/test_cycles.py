@@ -37,7 +37,7 @@ CYCLES = {
 
 
 @pytest.mark.parametrize("name", CYCLES)
-def test_a_cycle_is_collected(name):
+def test_cycle_is_collected(name):
     array = owner()
     gone = weakref.ref(array)
     array.held = CYCLES[name](array)
@@ -47,7 +47,7 @@ def test_a_cycle_is_collected(name):
 
 
 @pytest.mark.parametrize("name", CYCLES)
-def test_what_others_hold_is_not_collected(name):
+def test_cycle_that_others_hold_is_not_collected(name):
     """A view in an older generation, a capsule, or an array over the memory keeps it."""
     array = owner()
     array[:] = 7

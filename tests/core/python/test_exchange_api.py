@@ -38,7 +38,7 @@ def to_object(address):
 # ---- ours ----------------------------------------------------------------------------------------
 
 
-def test_nobody_to_tell():
+def test_failed_allocation_without_set_error_returns():
     out = ctypes.c_void_p(1)
     nobody = ctypes.cast(None, SetError)
     wanted = DLTensor(None, DLDevice(2, 0), 0, DLDataType(2, 32, 1))
@@ -46,14 +46,14 @@ def test_nobody_to_tell():
     assert out.value is None
 
 
-def test_a_struct_that_is_refused(root):
+def test_refused_struct_is_deleted_once(root):
     managed = over(values(3), ndim=-1)
     with pytest.raises(BufferError, match="-1 dimensions"):
         to_object(managed.address)
     assert managed.deleted == 1
 
 
-def test_what_has_no_table(private):
+def test_table_refuses_what_it_cannot_hand_out(private):
     out = ctypes.c_void_p()
     for tensor in (sx.zeros(3, device=private)[::-1], sx.as_tensor(values(3))[::-1]):
         with pytest.raises(BufferError, match="not bound to the default context"):
@@ -65,7 +65,7 @@ def test_what_has_no_table(private):
     assert out.value is None
 
 
-def test_the_stream_of_a_device(root):
+def test_device_stream_is_its_queue(root):
     stream = ctypes.c_void_p()
     assert ours.stream(ONE_API, root.id, ctypes.byref(stream)) == 0
     assert sx.zeros(3).__dlpack__(stream=stream.value)
@@ -78,7 +78,7 @@ def test_the_stream_of_a_device(root):
 # ---- a producer's --------------------------------------------------------------------------------
 
 
-def test_a_table_is_taken_before_the_method(root):
+def test_table_is_taken_before_the_method(root):
     table = Table(stream=sx.zeros(1).sycl_queue.addressof_ref())
     made = with_table(table)(sx.zeros(3))
     assert sx.from_dlpack(made).shape == (3,)
@@ -97,7 +97,7 @@ def test_tables_of_other_versions():
 
 
 @pytest.mark.parametrize("wrong", [{"fails": True}, {"stream_fails": True}, {}])
-def test_a_table_that_fails(wrong):
+def test_failing_table_falls_back_to_the_method(wrong):
     """The method does it: a view that nothing orders behind earlier work is read too early."""
     table = Table(**wrong)
     made = with_table(table)(sx.zeros(3))
@@ -108,7 +108,7 @@ def test_a_table_that_fails(wrong):
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("name", ["from_object", "stream"])
-def test_a_table_that_leaves_an_exception(name, error):
+def test_table_that_leaves_an_exception_has_failed(name, error):
     """It has failed, whatever it returned."""
     stream = sx.zeros(1).sycl_queue.addressof_ref()
     table, kept = Table(stream=stream), Table(stream=stream)
@@ -127,7 +127,7 @@ def test_a_table_that_leaves_an_exception(name, error):
 
 
 @pytest.mark.parametrize("module", ["of_anybody", "jaxlib.of_immutable_arrays"])
-def test_a_table_that_copies(module):
+def test_copying_table_falls_back_to_the_method_with_copy_false(module):
     """It has no way to be told copy=False; the method has."""
     table = Table()
     cls = with_table(table)
@@ -158,14 +158,14 @@ def test_recursion_is_no_answer(name):
     assert len(calls) < 10_000
 
 
-def test_the_table_of_another_type():
+def test_table_of_another_type_is_not_used():
     """The table of this package raises for an object that is not its tensor."""
     made = type("Thief", (Producer,), {"__dlpack_c_exchange_api__": TENSORS})(values(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert len(made.calls) == 1
 
 
-def test_a_method_in_front_of_an_inherited_table():
+def test_own_method_is_taken_before_an_inherited_table():
     table = Table()
 
     class Own(with_table(table)):
@@ -177,7 +177,7 @@ def test_a_method_in_front_of_an_inherited_table():
     assert (table.made, len(made.calls)) == ([], 1)
 
 
-def test_a_stream_that_is_no_queue():
+def test_table_stream_that_is_no_queue_is_refused():
     nothing = ctypes.create_string_buffer(64)
     table = Table(stream=ctypes.addressof(nothing))
     with pytest.raises(ValueError, match="there is no sycl::queue"):

@@ -30,7 +30,7 @@ def entries(private, halves):
 
 
 @pytest.mark.parametrize(("made_at", "freed_at"), [*itertools.product(PLACES, PLACES)])
-def test_an_array_on_each_entry(lab, entries, made_at, freed_at):
+def test_allocated_array_can_be_freed_from_any_thread(lab, entries, made_at, freed_at):
     def left():
         return sx.memory.live_exports(), _core._test.live_allocations()
 
@@ -47,7 +47,7 @@ def test_an_array_on_each_entry(lab, entries, made_at, freed_at):
     assert eventually(lambda: left() == before)  # a thread in the background frees some
 
 
-def test_it_becomes_a_tensor(lab, entries):
+def test_allocated_array_becomes_a_tensor(lab, entries):
     for entry in entries:
         address = lab.allocate(sx.Tensor, OTHER_THREAD, (ONE_API, entry.id), F32, (2, 3))
         tensor = lab.to_object(sx.Tensor, address)
@@ -58,7 +58,7 @@ def test_it_becomes_a_tensor(lab, entries):
     assert type(lab.to_object(sx.Tensor, address)) is sx.HostView
 
 
-def test_an_array_without_elements_and_one_without_axes(lab, entries):
+def test_empty_and_scalar_arrays_are_allocated(lab, entries):
     for shape in ((), (0, 3)):
         for device in (CPU, (ONE_API, entries[0].id)):
             address = lab.allocate(sx.Tensor, HERE, device, F32, shape)
@@ -83,7 +83,7 @@ def test_an_array_without_elements_and_one_without_axes(lab, entries):
         ((ONE_API, 0), F32, (1 << 48,), "MemoryError", f"{1 << 50} bytes of 'device' USM"),
     ],
 )
-def test_what_cannot_be_allocated(lab, place, device, dtype, shape, kind, words):
+def test_impossible_allocation_calls_set_error_once(lab, place, device, dtype, shape, kind, words):
     """`set_error` is called once, takes the GIL, and leaves no Python exception."""
     found, message = lab.allocate(sx.Tensor, place, device, dtype, shape)
     assert found == kind

@@ -98,7 +98,7 @@ def test_rows_that_do_not_exist(table):
     assert table.queue_of_entry(-1, None) is None
 
 
-def test_a_pointer_whose_owner_cannot_be_asked_for_is_not_host_memory():
+def test_pointer_is_not_host_memory_when_devices_cannot_be_listed():
     """The devices cannot be listed; an extension must not read it as host memory."""
     environments.python(
         """
@@ -114,20 +114,20 @@ assert find_table().entry_of_pointer(ctypes.addressof(error), None, None) == -2
     )
 
 
-def test_a_view_of_what_has_no_device(table):
+def test_view_of_host_memory_is_refused(table):
     with pytest.raises(TypeError, match="HostView is host memory without a device"):
         table.view_of(sx.host_view(bytearray(3)), None)
     with pytest.raises(TypeError, match="a sycl_ext tensor is needed, not an object of type list"):
         table.view_of([], None)
 
 
-def test_the_runtime_of_the_table(table):
+def test_table_names_its_sycl_runtime(table):
     assert table.nbytes == ctypes.sizeof(Table)
     (ours,) = _core.loaded_libsycl()
     assert ours.endswith(f".so.{table.libsycl_major}")
 
 
-def test_a_tensor_of_a_tensor(table, halves):
+def test_as_tensor_of_a_tensor_copies_when_asked(table, halves):
     tensor = sx.zeros(3, usm_type="shared")
     assert table.as_tensor(tensor, -1, -1) is tensor
     assert table.as_tensor(tensor, -1, 0) is tensor
@@ -176,7 +176,7 @@ assert array.tobytes() == b"1" * 8
 
 
 @pytest.mark.parametrize("own_queue", [False, True], ids=["device's queue", "own queue"])
-def test_the_queue_of_a_view_comes_after_copies(own_queue):
+def test_view_queue_comes_after_pending_copies(own_queue):
     """An extension looks at the queue, which copies are not on."""
     environments.python(
         f"""
@@ -229,7 +229,7 @@ WRONG_VIEWS = {
 
 @pytest.mark.parametrize("owner", [None, 0x1234])
 @pytest.mark.parametrize("wrong", [None, *WRONG_VIEWS])
-def test_an_owner_is_released_once(table, owner, wrong):
+def test_owner_is_released_once(table, owner, wrong):
     """On every path, and also when it is NULL: memory may be kept without a pointer."""
     memory = sx.zeros(3, usm_type="shared")
     shape = (ctypes.c_int64 * 1)(3)

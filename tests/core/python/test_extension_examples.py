@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(300)  # the first test builds the modules
         ("level_zero_v2", {"FAKEGPU_DELAY_US": "3000"}, "level_zero:gpu:1", 6),
     ],
 )
-def test_the_example(where, more, device, lines, tmp_path_factory):
+def test_scatter_rows_runs(where, more, device, lines, tmp_path_factory):
     labs.build_all()
     scratch = tmp_path_factory.getbasetemp()
     variables = environments.variables_of(where, scratch)
@@ -49,7 +49,7 @@ def test_the_example(where, more, device, lines, tmp_path_factory):
     assert done.stdout.count(" ok, ") == lines
 
 
-def test_the_example_is_asynchronous():
+def test_scatter_rows_returns_before_the_copies():
     """It returns while the copies are held, and a reader of the target waits for them."""
     labs.build_all()
     environments.python(
@@ -82,7 +82,7 @@ assert target.to_numpy()[0].tolist() == [0, 0, 0, 0]
     )
 
 
-def test_what_the_example_refuses():
+def test_scatter_rows_refuses_wrong_arguments():
     example = labs.load("scatter_rows")
     target, source = np.zeros((6, 4), "float32"), np.ones((3, 4), "float32")
     for arguments, error in (
@@ -126,20 +126,20 @@ def run_axpy(where, device, scratch):
     ("where", "device", "lines"),
     [("cpu", "cpu", 8), ("two_platforms", "cpu:1", 8), ("opencl_gpu_kernels", "gpu", 6)],
 )
-def test_the_kernel_runs_on_the_arrays_of_every_library(where, device, lines, tmp_path_factory):
+def test_axpy_runs_on_arrays_of_each_library(where, device, lines, tmp_path_factory):
     done = run_axpy(where, device, tmp_path_factory.getbasetemp())
     assert done.returncode == 0, done.stdout
     assert len(done.stdout.splitlines()) == lines
     assert done.stdout.count(" ok, ") == lines
 
 
-def test_a_device_without_kernels_says_so(tmp_path_factory):
+def test_axpy_names_a_device_without_kernels(tmp_path_factory):
     done = run_axpy("level_zero_v2", "level_zero:gpu:0", tmp_path_factory.getbasetemp())
     assert done.returncode == 1, done.stdout
     assert re.search(r"^RuntimeError: .*'Fake GPU 0'", done.stdout, re.M | re.S), done.stdout
 
 
-def test_what_the_kernel_refuses():
+def test_axpy_refuses_wrong_arguments():
     example = labs.load("axpy")
     x, y = np.ones(3, "float32"), np.zeros(3, "float32")
     with pytest.raises(ValueError, match="x has 2 elements, and y has 3"):
@@ -166,7 +166,7 @@ def test_what_the_kernel_refuses():
         ("16.2", "20", "ipc::event::put", False),
     ],
 )
-def test_a_compiler_that_cannot_compile_all_of_sycl(version, standard, call, says, tmp_path):
+def test_compiler_that_lacks_part_of_sycl_is_reported(version, standard, call, says, tmp_path):
     headers = tmp_path / "sycl" / "ext" / "oneapi" / "experimental"
     headers.mkdir(parents=True)
     (headers / "ipc_event.hpp").write_text(f"  return {call}(handle, context);\n")
@@ -201,7 +201,7 @@ def test_a_compiler_that_cannot_compile_all_of_sycl(version, standard, call, say
 PAGE = labs.ROOT / "docs" / "extension.md"
 
 
-def test_what_the_page_shows(monkeypatch):
+def test_extension_page_runs(monkeypatch):
     """Its C++ is in the examples, which test_docs.py asserts; its Python runs."""
     for name in labs.EXAMPLES:
         monkeypatch.setitem(sys.modules, name, labs.load(name))
@@ -216,7 +216,7 @@ def test_what_the_page_shows(monkeypatch):
 
 
 @pytest.mark.parametrize("build", ["g++", "cmake", "setuptools"])
-def test_the_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
+def test_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
     commands = dict(
         re.findall(r"<!-- run: (\S+) -->\n```console\n(.*?)^```$", PAGE.read_text(), re.S | re.M)
     )

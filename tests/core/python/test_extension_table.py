@@ -28,7 +28,7 @@ def table():
 # ---- the way back --------------------------------------------------------------------------------
 
 
-def test_a_block_of_an_extension(table, root, private, halves):
+def test_block_of_an_extension_is_released_with_the_last_view(table, root, private, halves):
     for entry in (root, private, halves[0]):
         released = table.count_released()
         tensor = table.block(entry.id, 6, entry.id, False)
@@ -46,7 +46,7 @@ def test_a_block_of_an_extension(table, root, private, halves):
         assert eventually(lambda wanted=released + 1: table.count_released() == wanted)
 
 
-def test_a_read_only_block(table, root):
+def test_read_only_block_refuses_writes(table, root):
     tensor = table.block(root.id, 6, root.id, True)
     assert tensor.readonly
     with pytest.raises(BufferError, match="read-only"):
@@ -61,7 +61,7 @@ def test_functions_that_need_the_gil_say_so(table):
     assert sys.getrefcount(tensor) == references
 
 
-def test_a_block_of_another_context_is_refused_and_released(table, root, private):
+def test_block_of_another_context_is_refused_and_released(table, root, private):
     released = table.count_released()
     with pytest.raises(BufferError) as caught:
         table.block(root.id, 6, private.id, False)
@@ -130,7 +130,7 @@ def test_memory_for_containers(with_resource, on_thread, root, private, halves):
             assert eventually(lambda: _core._test.live_allocations() == before)
 
 
-def test_a_resource_for_a_queue(with_resource, root):
+def test_resource_for_a_queue_registers_its_context(with_resource, root):
     """Its context becomes an entry of the table."""
     context = dpctl.SyclContext([root.sycl_device])
     queue = dpctl.SyclQueue(context, root.sycl_device, property="in_order")
@@ -140,7 +140,7 @@ def test_a_resource_for_a_queue(with_resource, root):
     assert with_resource.entry_of_pointer(address) == (entry, 1)
 
 
-def test_what_is_left_goes_with_the_resource(with_resource, root):
+def test_dropped_resource_frees_its_blocks(with_resource, root):
     before = _core._test.live_allocations()
     with_resource.use_resource(root.id, 0, 0)
     with_resource.allocate(100, 64, True)
@@ -151,7 +151,7 @@ def test_what_is_left_goes_with_the_resource(with_resource, root):
 
 @pytest.mark.parametrize("on_thread", [False, True])
 @pytest.mark.parametrize("nbytes", [1 << 50, sys.maxsize, -1])  # -1: the largest size_t
-def test_a_resource_that_runs_out(with_resource, root, nbytes, on_thread):
+def test_exhausted_resource_throws_and_recovers(with_resource, root, nbytes, on_thread):
     before = _core._test.live_allocations()
     with_resource.use_resource(root.id, 0, 0)
     with pytest.raises(MemoryError):
@@ -160,7 +160,7 @@ def test_a_resource_that_runs_out(with_resource, root, nbytes, on_thread):
     assert with_resource.allocate(64, 64, on_thread)
 
 
-def test_a_resource_after_the_end_of_python(table):
+def test_resource_after_the_end_of_python_throws_bad_alloc(table):
     """As a container that is a static does."""
     code = """
 from extensions import labs
@@ -171,16 +171,16 @@ table.allocate_after_python()
     assert environments.python(code, inherit=True) == "bad_alloc\n"
 
 
-def test_a_resource_of_no_usm(with_resource, root):
+def test_resource_of_an_unknown_usm_kind_is_refused(with_resource, root):
     with pytest.raises(ValueError, match="device, shared or host USM"):
         with_resource.use_resource(root.id, 3, 0)
 
 
-def test_a_block_with_pending_work_is_given_to_nobody(table, root):
+def test_block_with_pending_work_is_not_reused(table, root):
     assert not table.reused_while_pending(root.id, 1 << 16)
 
 
-def test_a_vector_becomes_a_tensor(table, root, private):
+def test_vector_becomes_a_tensor(table, root, private):
     before = _core._test.live_allocations()
     for entry in (root, private):
         tensor = table.numbers(entry.id, 1000)
@@ -196,7 +196,7 @@ def test_a_vector_becomes_a_tensor(table, root, private):
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def test_the_table_is_the_one_of_python(table, private, halves):
+def test_c_table_lists_the_devices_of_python(table, private, halves):
     kinds = ("root", "sub_device", "context")
     for id_, root_id, parent_id, kind, default, host_memory, in_context in table.entries():
         entry = sx.device(id_)
@@ -206,14 +206,14 @@ def test_the_table_is_the_one_of_python(table, private, halves):
         assert in_context
 
 
-def test_whose_a_pointer_is(table, private):
+def test_pointer_is_attributed_to_its_entry(table, private):
     tensor = sx.zeros(3, usm_type="shared", device=private)
     assert table.entry_of_pointer(tensor.ptr) == (private.id, 1)
     assert table.entry_of_pointer(np.zeros(3).ctypes.data) == (-1, -1)
 
 
 @pytest.mark.parametrize(("major", "nbytes"), [(99, 4096), (1, 64)])
-def test_another_version_of_the_c_table_is_refused(major, nbytes):
+def test_c_table_of_another_version_is_refused(major, nbytes):
     labs.build_all()
     environments.python(f"""
 import ctypes
@@ -235,7 +235,7 @@ for lab in ("table_lab", "scatter_rows"):
 """)
 
 
-def test_an_extension_for_another_sycl_runtime_is_refused():
+def test_extension_for_another_sycl_runtime_is_refused():
     """It would hand over queues of its own libsycl, which ours must not follow."""
     labs.build_all()
     assert labs.load("version_lab").__name__ == "version_lab"

@@ -15,7 +15,7 @@ SOAK = os.environ.get("SYCL_EXT_SOAK") == "1"  # make soak
 
 
 @pytest.mark.timeout(300)
-def test_a_million_exchanges_need_no_memory():
+def test_million_exchanges_need_no_memory():
     """Of every kind, mixed; the resident set stays where it was after the first of them."""
     rounds = 10 if SOAK else 1
     output = environments.python(
@@ -80,7 +80,7 @@ print(resident() - before)
     assert int(output) < 4 << 20, f"{output} bytes more"
 
 
-def test_no_memory_for_a_view():
+def test_view_without_memory_leaks_nothing():
     """The layout of more than four axes has memory of its own, and fails after the instance."""
     output = environments.python("""
 import ctypes, resource, sys
@@ -152,7 +152,7 @@ time.sleep(0.2)
 """)
 
 
-def test_a_daemon_thread_that_ends_while_we_hold_python_objects():
+def test_daemon_thread_that_ends_in_a_call_drops_nothing():
     """Its stack is unwound without the GIL: what we hold there must not be dropped."""
     environments.python("""
 import sys, threading, time
@@ -182,7 +182,7 @@ sys.at_end = AtEnd()
 """)
 
 
-def test_the_garbage_collector_runs_in_every_call():
+def test_garbage_collector_may_run_in_each_call():
     """Cycles die at each allocation of Python, and so in the middle of everything."""
     environments.python("""
 import gc, re

@@ -156,7 +156,7 @@ def must_be_copied(function, words):
 @pytest.mark.parametrize("wish", [{}, {"copy": None}, {"copy": True}, {"copy": False}], ids=str)
 @pytest.mark.parametrize("name", THINGS)
 @pytest.mark.parametrize("function", IMPORTS)
-def test_an_import_gives_the_memory_or_a_copy(function, name, wish):
+def test_import_gives_the_memory_or_a_copy(function, name, wish):
     make, words = THINGS[name]
     words = words.split()
     thing, copy = make(), wish.get("copy")
@@ -190,7 +190,7 @@ def test_an_import_gives_the_memory_or_a_copy(function, name, wish):
 @pytest.mark.parametrize("wish", [{}, {"copy": None}, {"copy": True}, {"copy": False}], ids=str)
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("function", IMPORTS)
-def test_an_import_says_why_it_refuses(function, name, wish):
+def test_refused_import_says_why(function, name, wish):
     make, expected, cause, words = REFUSED[name]
     alive = sx.memory.live_exports()
     with pytest.raises(expected, match=words) as caught:
@@ -202,7 +202,7 @@ def test_an_import_says_why_it_refuses(function, name, wish):
 
 
 @pytest.mark.parametrize("function", IMPORTS)
-def test_a_producer_that_always_copies(function):
+def test_producer_that_always_copies_is_refused_with_copy_false(function):
     thing = producers.AlwaysCopying(array())
     assert np.asarray(sx.host_view(function(thing))).tolist() == array().tolist()
     with pytest.raises(sx.ExchangeError):
@@ -218,7 +218,7 @@ def test_arguments_by_position(function, arguments):
 
 @pytest.mark.parametrize("value", [None, True, 0])
 @pytest.mark.parametrize("name", [*FUNCTIONS, "to_numpy"])
-def test_a_keyword_that_nobody_knows(name, value):
+def test_unknown_keyword_is_a_type_error(name, value):
     function = sx.Tensor.to_numpy if name == "to_numpy" else getattr(sx, name)
     usual = (3, "order") if name in ("empty", "zeros") else (tensor(usm_type="shared"), "copy")
     with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
@@ -226,7 +226,7 @@ def test_a_keyword_that_nobody_knows(name, value):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_they_look_like_functions(name):
+def test_functions_of_cpp_look_like_python_functions(name):
     """help(), inspect, pickle and copy see a function of the package."""
     function = getattr(sx, name)
     assert (function.__name__, function.__module__) == (name, "sycl_ext")
@@ -242,7 +242,7 @@ def test_usual_arguments_run_no_python_of_ours():
         assert frames_of_ours(function, argument) == []
 
 
-def test_a_method_binds():
+def test_method_of_cpp_binds():
     t = tensor()
     assert t.to_numpy().tolist() == sx.Tensor.to_numpy(t).tolist()
     assert "to_numpy" in repr(t.to_numpy)
@@ -252,7 +252,7 @@ def test_a_method_binds():
 
 
 @pytest.mark.parametrize("argument", ["dtype", "device"])
-def test_an_interrupt_in_the_hash_of_an_argument_is_raised(argument):
+def test_interrupt_in_the_hash_of_an_argument_is_raised(argument):
     class Interrupted(str):
         def __hash__(self):
             raise KeyboardInterrupt
@@ -264,7 +264,7 @@ def test_an_interrupt_in_the_hash_of_an_argument_is_raised(argument):
 
 @pytest.mark.parametrize("device", [(14, 0), (2, 0)])
 @pytest.mark.parametrize("of_keywords", [True, False])
-def test_a_recursion_error_goes_through(device, of_keywords):
+def test_recursion_error_of_a_producer_goes_through(device, of_keywords):
     """From a view, a copy to the host, or a capsule without keywords."""
 
     class Endless:

@@ -51,7 +51,7 @@ def managed_tensor():
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-def test_each_holder_alone_keeps_the_memory(name):
+def test_holder_keeps_the_memory(name):
     managed, tensor = managed_tensor()
     if not HOLDERS[name].takes(tensor):
         return
@@ -77,7 +77,7 @@ def test_holders_die_in_any_order(order):
     assert managed.deleted == 1
 
 
-def test_what_is_seen_stays_right():
+def test_views_stay_right_after_the_exporter_is_gone():
     """After the exporter is gone and its memory would long be somebody else's."""
     views = [(way, way.call(numbers())) for way in HOLDERS.values() if way.takes(numbers())]
     noise = [sx.empty(1000, "uint8").copy_from(np.full(1000, 0xEE, "uint8")) for _ in range(50)]
@@ -87,7 +87,7 @@ def test_what_is_seen_stays_right():
 
 
 @pytest.mark.parametrize("handed_out", [False, True])
-def test_what_is_borrowed_goes_back_at_once_where_no_work_is_pending(handed_out):
+def test_borrowed_memory_without_pending_work_is_returned_at_once(handed_out):
     memory = numbers(usm_type="shared")
     producer = type("X", (), {})()
     producer.__sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
@@ -113,7 +113,7 @@ def test_base():
     assert reference() is None
 
 
-def test_a_pending_exception_survives_the_deleter():
+def test_pending_exception_survives_the_deleter():
     """Here the deleter is Python code, and it runs while an exception is on its way."""
     for array in (numbers(usm_type="shared"), values(1000, "uint8")):
         managed = over(array)
@@ -158,7 +158,7 @@ def test_threads_that_drop_the_last_view():
     assert [one.deleted for one in managed] == [1] * 400
 
 
-def test_a_deleter_without_the_gil_drops_python_objects():
+def test_deleter_without_the_gil_drops_python_objects():
     """The memory is a NumPy array's; the deleter runs in a thread that has never seen Python."""
 
     class Array(np.ndarray):
@@ -182,7 +182,7 @@ def test_a_deleter_without_the_gil_drops_python_objects():
 # ---- the end -------------------------------------------------------------------------------------
 
 
-def test_other_threads_run_while_a_large_block_is_dropped():
+def test_drop_of_a_large_block_lets_threads_run():
     """Without a release of the GIL in there, no other thread gets it: the interval is hours."""
     ticks, is_over = 0, False
 
@@ -210,7 +210,7 @@ def test_other_threads_run_while_a_large_block_is_dropped():
         thread.join()
 
 
-def test_the_end_of_the_process():
+def test_process_ends_cleanly_with_exports_alive():
     """With everything alive, in globals, cycles, threads and other libraries."""
     output = environments.python("""
 import atexit, sys, threading
@@ -256,7 +256,7 @@ LINKS = {
 }
 
 
-def test_a_chain_of_views_ends():
+def test_drop_of_a_long_chain_of_views_needs_little_stack():
     """Its links let each other go, thousands of them, on a stack that holds a few hundred."""
     environments.python(f"""
 import dpctl.memory, numpy as np, sycl_ext as sx, threading, time
@@ -320,7 +320,7 @@ TAKERS = {
         if not (what == "a description" and taker.startswith("from_dlpack"))  # it is not a producer
     ],
 )
-def test_a_view_of_a_weak_proxy_keeps_the_object(what, taker):
+def test_view_of_a_weak_proxy_keeps_the_object(what, taker):
     thing = WEAK[what]()
     found = TAKERS[taker](weakref.proxy(thing))
     del thing
@@ -329,7 +329,7 @@ def test_a_view_of_a_weak_proxy_keeps_the_object(what, taker):
     del noise
 
 
-def test_a_proxy_of_what_is_gone():
+def test_dead_proxy_is_a_reference_error():
     proxy = weakref.proxy(numbers())
     for call in (sx.from_dlpack, sx.as_tensor, sx.host_view, sx.explain):
         with pytest.raises(ReferenceError):
@@ -380,7 +380,7 @@ def no_collector():
 @pytest.mark.parametrize("copies", [False, True], ids=["refuses", "copies"])
 @pytest.mark.parametrize("device", [(1, 0), (2, 0), (14, 0)])
 @pytest.mark.parametrize("name", ASKING)
-def test_a_refused_producer_is_not_left_to_the_collector(name, device, copies):
+def test_refused_producer_is_not_left_to_the_collector(name, device, copies):
     producer = Refusing(device, copies)
     gone = weakref.ref(producer)
     with contextlib.suppress(BufferError):
@@ -391,7 +391,7 @@ def test_a_refused_producer_is_not_left_to_the_collector(name, device, copies):
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("forms", [0, 1], ids=["refuses", "takes the second form"])
-def test_what_a_consumer_refused_is_not_left_to_the_collector(forms):
+def test_tensor_that_a_consumer_refused_is_not_left_to_the_collector(forms):
     calls = []
 
     def consumer(x):
@@ -408,7 +408,7 @@ def test_what_a_consumer_refused_is_not_left_to_the_collector(forms):
     assert len(calls) > 1
 
 
-def test_a_tensor_is_made_over_memory_whose_last_one_ends():
+def test_import_during_the_end_of_the_last_tensor_is_a_tensor():
     """A callback of a weak reference runs while the tensor is torn down."""
     tensor, made = numbers(), []
     capsule = tensor.__dlpack__(max_version=(1, 0))

@@ -33,7 +33,7 @@ def imported_often(producer):
     return tensor
 
 
-def test_a_base_that_loses_its_method():
+def test_base_class_may_lose_its_method():
     class Derived(new_class()):
         pass
 
@@ -44,7 +44,7 @@ def test_a_base_that_loses_its_method():
         sx.as_tensor(producer)
 
 
-def test_a_class_that_gains_a_queue():
+def test_class_may_gain_a_queue():
     tensor = sx.zeros(4, usm_type="shared")
     producer = new_class()(tensor)
     imported_often(producer)
@@ -54,7 +54,7 @@ def test_a_class_that_gains_a_queue():
     assert producer.streams[-1] == queue
 
 
-def test_a_class_that_gains_a_table_and_loses_it():
+def test_class_may_gain_and_lose_a_table():
     table = Table()
     producer = type("Late", (Producer,), {"__dlpack__": Producer.__dlpack__})(np.arange(3.0))
     imported_often(producer)
@@ -66,7 +66,7 @@ def test_a_class_that_gains_a_table_and_loses_it():
     assert (len(table.made), len(producer.calls)) == (3, 6)
 
 
-def test_a_class_that_gains_a_lazy_state():
+def test_class_that_gains_a_lazy_state_is_asked_by_method():
     """As torch's tensors have: the table would hand over the memory as it lies."""
     table = Table()
     producer = with_table(table)(np.arange(3.0))
@@ -104,7 +104,7 @@ class OfInstances:
 
 
 @pytest.mark.parametrize("error", [AttributeError, TypeError])
-def test_a_queue_that_only_instances_have(error):
+def test_queue_of_instances_is_found(error):
     tensor = sx.zeros(4, usm_type="shared")
     producer = type("Odd", (new_class(),), {"sycl_queue": OfInstances(error("of a class"))})(tensor)
     producer.queue = dpctl.SyclQueue(tensor.device.sycl_context, tensor.device.sycl_device)

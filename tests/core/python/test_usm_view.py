@@ -48,7 +48,7 @@ def arrays():
         yield f"dpctl.memory, {name}", memory, device
 
 
-def test_every_array_of_every_library_is_a_view(views):
+def test_usm_view_takes_arrays_of_each_library(views):
     for name, array, device in arrays():
         expected = sx.as_tensor(array, copy=False)
         found = views.facts(array)
@@ -60,7 +60,7 @@ def test_every_array_of_every_library_is_a_view(views):
         assert (readonly, compact, nbytes) == (False, True, expected.nbytes)
 
 
-def test_the_queue_is_the_one_of_the_array(views, root):
+def test_usm_view_has_the_queue_of_the_array(views, root):
     queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device)
     for array in (dpnp.zeros(3, sycl_queue=queue), sx.zeros(3, device=queue)):
         assert sx.as_tensor(array).sycl_queue == queue
@@ -112,7 +112,7 @@ def test_overloads(views, array, overload):
 @pytest.mark.parametrize(
     "array", [np.zeros(3, "float64"), np.zeros(3, "int8"), None, 1, [1.0], object(), "x"]
 )
-def test_no_array_for_this_function(views, array):
+def test_unfitting_argument_is_a_type_error(views, array):
     with pytest.raises(TypeError, match=re.escape(": usm_view[float32]")):
         views.total(array)
 
@@ -124,7 +124,7 @@ def test_dimensions(views):
             views.matrix(np.zeros(shape, "float32"))
 
 
-def test_the_names_of_arguments_and_results(views):
+def test_signatures_name_usm_views(views):
     assert ": usm_view[any]" in views.same.__doc__
     assert views.same.__doc__.strip().endswith("-> sycl_ext.Tensor")
     overloads = re.findall(
@@ -148,12 +148,12 @@ def test_read_only_memory_is_not_written(views):
             views.add_one(array)
 
 
-def test_a_producer_that_fails(views):
+def test_failing_producer_is_a_buffer_error(views):
     with pytest.raises(BufferError, match="no paper"):
         views.total(Raising(np.zeros(3), RuntimeError("no paper")))
 
 
-def test_what_is_returned(views, root):
+def test_returned_view_becomes_a_tensor(views, root):
     tensor = sx.zeros((2, 3), device=root)
     assert views.same(tensor) is tensor
     array = np.zeros(3)

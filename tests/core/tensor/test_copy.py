@@ -31,7 +31,7 @@ def source_of(layout, dtype, kind, seed):
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_layout_into_every_layout(dtype, kind):
+def test_copy_between_each_pair_of_layouts(dtype, kind):
     """Elements of 1, 2, 4, 8 and 16 bytes."""
     for source_layout in (*SAME_SHAPE.values(), *BROADCAST.values()):
         source, wanted = source_of(source_layout, dtype, kind, seed=2)
@@ -77,7 +77,7 @@ axes = st.lists(
     st.randoms(use_true_random=False),
     st.sampled_from(["int8", "int16", "float32", "complex64"]),
 )
-def test_any_strides(axes, random, dtype):
+def test_copy_of_generated_strides(axes, random, dtype):
     """Axes of any length, step, start and direction, in any order of memory."""
     shape = tuple(count * step + start for count, step, start, _ in axes)
     keys = tuple(
@@ -124,7 +124,7 @@ def assert_refused(target, source):
 
 
 @pytest.mark.parametrize(("shape", "strides"), SHARED)
-def test_a_target_whose_indices_share_elements_is_refused(shape, strides, usm_type):
+def test_target_whose_indices_share_elements_is_refused(shape, strides, usm_type):
     """As NumPy refuses a broadcast view; the order in which elements are written is nobody's."""
     whole = sx.zeros(200, usm_type=usm_type)
     target = as_strided(whole, shape, strides, 100)
@@ -148,7 +148,7 @@ def is_nested(shape, strides):
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9)), max_size=4))
-def test_a_target_is_refused_unless_its_axes_are_nested(axes):
+def test_target_is_refused_unless_its_axes_are_nested(axes):
     """So no target is taken whose indices share elements."""
     shape, strides = tuple(n for n, _ in axes), tuple(step for _, step in axes)
     places = sum(

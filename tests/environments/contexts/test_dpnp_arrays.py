@@ -38,7 +38,7 @@ def as_dpnp_users_do(places, source):
 
 @SOURCES
 @pytest.mark.parametrize("properties", [[], ["in_order"]])
-def test_the_queue_stays(places, source, properties):
+def test_imported_dpnp_array_keeps_its_queue(places, source, properties):
     """Level Zero has tiles in the default context, and dpnp names their card in its capsules."""
     device = places.sources[source]
     queue = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property=properties)
@@ -47,7 +47,7 @@ def test_the_queue_stays(places, source, properties):
 
 
 @pytest.mark.parametrize("source", ["sub-device", "private"])
-def test_the_same_with_us(places, source):
+def test_dpnp_takes_our_tensor_as_its_own_array(places, source):
     array = as_dpnp_users_do(places, source)
     tensor = sx.as_tensor(array)
     assert tensor.ptr == pointer(array)
@@ -67,7 +67,7 @@ def test_the_same_with_us(places, source):
 @SOURCES
 @pytest.mark.parametrize("way", [sx.as_tensor, sx.from_dlpack])
 @pytest.mark.parametrize("arguments", [{}, {"copy": False}, {"device": "same", "copy": False}])
-def test_a_dpnp_array_comes_in_as_a_view(places, source, way, arguments):
+def test_dpnp_array_comes_in_as_a_view(places, source, way, arguments):
     device = places.sources[source]
     array = dpnp_on(device)
     if "device" in arguments:

@@ -171,7 +171,7 @@ def test_move(places, count_copies, source, wish, number, copy):
 
 
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-def test_every_pair_of_entries(places, usm_type):
+def test_bytes_arrive_between_each_pair_of_entries(places, usm_type):
     """Bytes arrive from each entry in each other one, strided sources and targets included."""
     entries = [*places.sources.values(), places.sibling, places.other_platform]
     entries += [places.other_device] if places.other_device else []
@@ -185,7 +185,7 @@ def test_every_pair_of_entries(places, usm_type):
             assert not target.to_numpy()[:, 1::2].any()
 
 
-def test_an_unaware_consumer_never_meets_an_entry(places):
+def test_unaware_consumer_sees_root_devices_only(places):
     """Ids beyond the root devices are for those who ask for them by name."""
     for source, device in places.sources.items():
         tensor = sx.zeros(3, device=device)

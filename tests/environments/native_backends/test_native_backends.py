@@ -56,14 +56,14 @@ class Array:
 # ---- names ---------------------------------------------------------------------------------------
 
 
-def test_the_backend(gpus, capsys):
+def test_backend_is_the_posed_one(gpus, capsys):
     assert {gpu.backend for gpu in gpus} == {BACKEND}
     assert [gpu.id for gpu in gpus] == [1, 2]
     assert main(["devices"]) == 0
     assert "warning" not in capsys.readouterr().out  # of a selector without Level Zero
 
 
-def test_the_table(gpus):
+def test_native_types_resolve_to_the_gpus(gpus):
     for ordinal, gpu in enumerate(gpus):
         for usm_type, number in TYPES.items():
             _, may_be_host, entry, kind = _core.resolve(number, ordinal)
@@ -76,7 +76,7 @@ def test_the_table(gpus):
 
 
 @pytest.mark.parametrize("ordinal", [2, -1, 1 << 40])
-def test_no_such_device(gpus, ordinal):
+def test_native_device_of_unknown_ordinal_is_refused(gpus, ordinal):
     pair = (TYPES["device"], ordinal)
     with pytest.raises(ValueError, match="only kDLOneAPI devices"):
         sx.device(pair)
@@ -84,7 +84,7 @@ def test_no_such_device(gpus, ordinal):
         numbers(gpus[0]).__dlpack__(dl_device=pair)
 
 
-def test_the_other_backends_names_are_nobodys(gpus):
+def test_types_of_the_other_backend_are_refused(gpus):
     for number in OTHERS:
         with pytest.raises(BufferError, match="there is no such device"):
             numbers(gpus[0]).__dlpack__(dl_device=(number, 0))
@@ -97,7 +97,7 @@ def test_the_other_backends_names_are_nobodys(gpus):
 
 @pytest.mark.parametrize("usm_type", KINDS)
 @pytest.mark.parametrize("ordinal", [0, 1])
-def test_a_view_under_that_name(gpus, usm_type, ordinal):
+def test_export_under_the_native_type_is_a_view(gpus, usm_type, ordinal):
     t = numbers(gpus[ordinal], usm_type)
     asked = (TYPES[usm_type], ordinal)
     assert read(t.__dlpack__(**V1))[0] == t.__dlpack_device__() == (14, gpus[ordinal].id)
@@ -114,7 +114,7 @@ def test_a_view_under_that_name(gpus, usm_type, ordinal):
 
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
 @pytest.mark.parametrize("asked", KINDS)
-def test_another_kind_is_a_copy(gpus, usm_type, asked):
+def test_export_under_another_kind_is_a_copy(gpus, usm_type, asked):
     t = numbers(gpus[0], usm_type)
     wanted = (TYPES[asked], 0)
     if asked == usm_type:
@@ -168,7 +168,7 @@ def test_streams(gpus):
 
 @pytest.mark.parametrize("usm_type", KINDS)
 @pytest.mark.parametrize("importer", [sx.from_dlpack, sx.as_tensor])
-def test_a_view_of_that_librarys_memory(gpus, usm_type, importer):
+def test_import_of_the_native_type_is_a_view(gpus, usm_type, importer):
     owner = numbers(gpus[1], usm_type)
     array = Array(owner, (TYPES[usm_type], 1))
     t = importer(array)
@@ -186,7 +186,7 @@ def test_a_view_of_that_librarys_memory(gpus, usm_type, importer):
     assert bits(np.from_dlpack(sx.host_view(array))) == bits(NUMBERS)
 
 
-def test_a_producer_that_lies(gpus):
+def test_wrong_native_claim_is_refused(gpus):
     """Memory of another device, and memory that is none of the device's."""
     t = numbers(gpus[0])
     with pytest.raises(BufferError):
@@ -247,7 +247,7 @@ def test_library_without_gpus_is_given_host_memory(gpus, monkeypatch):
 # ---- memory for others ---------------------------------------------------------------------------
 
 
-def test_a_library_in_c_allocates_each_kind(gpus):
+def test_c_table_allocates_each_native_kind(gpus):
     """These device types say the kind of USM as well."""
     lab = labs.load("allocator_lab")
     for ordinal, gpu in enumerate(gpus):

@@ -21,7 +21,7 @@ def cpu(bare):
     return next(device for device in sx.devices() if device is not bare)
 
 
-def test_it_counts(bare, cpu):
+def test_device_without_usm_keeps_its_id(bare, cpu):
     assert (bare.id, cpu.id) == (0, 1)
     for ours, theirs in zip(sx.devices(), dpctl.get_devices(), strict=True):
         assert ours.id == theirs.get_device_id()
@@ -30,7 +30,7 @@ def test_it_counts(bare, cpu):
     assert sx.device(0) is sx.device("opencl:cpu:0") is bare
 
 
-def test_it_refuses(bare, usm_type):
+def test_allocation_without_usm_is_refused(bare, usm_type):
     for call in (
         lambda: sx.empty(3, usm_type=usm_type, device=bare),
         lambda: sx.zeros(0, usm_type=usm_type, device=bare),
@@ -40,7 +40,7 @@ def test_it_refuses(bare, usm_type):
             call()
 
 
-def test_nothing_goes_there(bare, cpu):
+def test_transfer_to_a_device_without_usm_is_refused(bare, cpu):
     tensor = sx.zeros(3, device=cpu)
     for copy in (None, True):
         for call in (
@@ -54,7 +54,7 @@ def test_nothing_goes_there(bare, cpu):
 
 @pytest.mark.parametrize("copy", [None, False, True])
 @pytest.mark.parametrize("x", [lambda cpu: sx.zeros(3, device=cpu), lambda cpu: np.zeros(3)])
-def test_it_is_planned_as_a_refusal_and_passed_over_in_a_list(x, copy, bare, cpu):
+def test_plan_refuses_a_device_without_usm_and_lists_pass_it_over(x, copy, bare, cpu):
     x = x(cpu)
     for wanted in (bare, [bare]):
         plan = sx.explain(x, wanted, copy=copy)
@@ -67,7 +67,7 @@ def test_it_is_planned_as_a_refusal_and_passed_over_in_a_list(x, copy, bare, cpu
     assert sx.from_dlpack(x, device=[bare, cpu], copy=copy).device is cpu
 
 
-def test_a_capsule_that_claims_to_be_there(cpu):
+def test_capsule_that_claims_a_device_without_usm_is_refused(cpu):
     tensor = sx.zeros(3, device=cpu)
     managed = over(tensor, device=(14, 0))
     with pytest.raises(BufferError, match="USM"):
@@ -77,7 +77,7 @@ def test_a_capsule_that_claims_to_be_there(cpu):
         sx.from_dlpack(Liar(tensor, (14, 0)))
 
 
-def test_the_other_device_works(cpu, usm_type):
+def test_device_next_to_one_without_usm_works(cpu, usm_type):
     for layout in LAYOUTS.values():
         tensor, array = layout.tensor("float32", usm_type, device=cpu)
         check_export(tensor)

@@ -34,7 +34,7 @@ def gpu(request):
 
 @pytest.mark.parametrize("way", [dpnp.from_dlpack, dpnp.asarray, lambda t: sx.exchange(t, dpnp)])
 @pytest.mark.parametrize("taken", [sx.from_dlpack, sx.as_tensor])
-def test_there_and_back(gpu, usm_type, way, taken):
+def test_dpnp_computes_in_our_memory_and_its_result_comes_back(gpu, usm_type, way, taken):
     tensor = sx.empty(VALUES.shape, usm_type=usm_type, device=gpu).copy_from(VALUES)
     result = compute(way(tensor))
     assert result.sycl_device == gpu.sycl_device

@@ -43,7 +43,7 @@ def test_unless_that_is_forbidden(private, consumer, name):
 
 
 @pytest.mark.parametrize("consumer", [sx, sx.from_dlpack, sx.as_tensor, dpctl])
-def test_who_learns_the_context_gets_a_view(private, consumer):
+def test_context_aware_consumer_gets_a_view(private, consumer):
     tensor = tensor_in(private)
     for arguments in ({}, {"copy": False}, {"host_copy": False}):
         found = sx.exchange(tensor, consumer, **arguments)
@@ -51,7 +51,7 @@ def test_who_learns_the_context_gets_a_view(private, consumer):
     assert sx.explain(tensor, consumer).copies == 0
 
 
-def test_who_takes_usm_of_the_default_context_alone(private):
+def test_consumer_of_default_contexts_needs_two_copies(private):
     """It takes two copies, through the host, which have to be asked for."""
     tensor = tensor_in(private)
 

@@ -62,7 +62,7 @@ def test_memory_of_dpctl_is_on_the_device_of_its_queue(gpu, usm_type):
 
 
 @pytest.mark.parametrize("usm_type", KINDS)
-def test_an_array_of_dpnp_is_on_the_device_of_its_queue(gpu, usm_type):
+def test_dpnp_array_is_on_the_device_of_its_queue(gpu, usm_type):
     array = dpnp.empty(6, dtype="int32", usm_type=usm_type, sycl_queue=gpu.sycl_queue)
     for take in (sx.from_dlpack, sx.as_tensor):
         tensor = take(array)
@@ -78,7 +78,7 @@ def test_memory_without_a_queue_is_on_the_device_that_the_driver_names(gpu, usm_
 
 
 @pytest.mark.parametrize("usm_type", ["device", "shared"])
-def test_a_wrong_claim_is_refused(gpus, usm_type):
+def test_wrong_claim_of_a_device_is_refused(gpus, usm_type):
     first, second = gpus
     for place, claimed in ((first, second), (second, first)):
         tensor = sx.empty(6, device=place, usm_type=usm_type)
@@ -87,7 +87,7 @@ def test_a_wrong_claim_is_refused(gpus, usm_type):
 
 
 @pytest.mark.parametrize("usm_type", KINDS)
-def test_a_capsule_goes_both_ways(gpu, usm_type):
+def test_capsule_keeps_device_and_address(gpu, usm_type):
     tensor = sx.empty(6, device=gpu, usm_type=usm_type)
     assert tensor.__dlpack_device__() == (14, gpu.id)
     taken = sx.from_dlpack(tensor.__dlpack__())
@@ -95,7 +95,7 @@ def test_a_capsule_goes_both_ways(gpu, usm_type):
 
 
 @pytest.mark.parametrize("copy", [None, False])
-def test_a_copy_to_the_other_gpu_is_refused_unless_asked_for(gpus, copy):
+def test_copy_between_gpus_is_refused_unless_asked_for(gpus, copy):
     source, target = gpus
     tensor = sx.empty(6, device=source)
     plan = sx.explain(tensor, target, copy=copy)
@@ -107,7 +107,7 @@ def test_a_copy_to_the_other_gpu_is_refused_unless_asked_for(gpus, copy):
 
 
 @pytest.mark.parametrize("usm_type", KINDS)
-def test_a_copy_to_the_other_gpu_has_the_elements(gpus, usm_type):
+def test_copy_between_gpus_has_the_elements(gpus, usm_type):
     for source, target in (gpus, gpus[::-1]):
         tensor = filled(source, usm_type)
         for copied in (
@@ -120,7 +120,7 @@ def test_a_copy_to_the_other_gpu_has_the_elements(gpus, usm_type):
             assert not COPIES or copied.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_one_gpu_writes_into_the_memory_of_the_other(gpus):
+def test_copy_from_between_gpus_writes_the_elements(gpus):
     source, target = filled(gpus[0], "device"), sx.zeros(6, "int32", device=gpus[1])
     target.copy_from(source)
     assert not COPIES or target.tolist() == [0, 1, 2, 3, 4, 5]

@@ -67,7 +67,7 @@ def test_views_need_no_memory():
     assert sx.from_dlpack(sx.host_view(tensor)).ptr == tensor.ptr
 
 
-def test_a_library_in_c():
+def test_c_table_allocation_beyond_the_memory_is_a_memory_error():
     """Through the C exchange table of DLPack."""
     lab = labs.load("allocator_lab")
     device = (ONE_API, sx.device().id)

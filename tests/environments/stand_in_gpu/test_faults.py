@@ -141,7 +141,7 @@ def settled():
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_each_call_fails_in_turn(name, world, adapter, blocks):
+def test_failing_runtime_call_leaves_everything_as_before(name, world, adapter, blocks):
     operation = OPERATIONS[name]
     # exchange passes on the error of the consumer
     allowed = (MemoryError, sx.SyclError, *([BufferError] if "exchange" in name else []))
@@ -166,7 +166,7 @@ def test_each_call_fails_in_turn(name, world, adapter, blocks):
     assert operation(world) == wanted
 
 
-def test_a_failing_registration_leaves_no_half_entry(gpu, adapter):
+def test_failing_registration_leaves_no_half_entry(gpu, adapter):
     """An entry is appended whole, or not at all."""
     for number in range(1, 8):
         context = dpctl.SyclContext([gpu.sycl_device])
@@ -183,7 +183,7 @@ def test_a_failing_registration_leaves_no_half_entry(gpu, adapter):
         assert bits(sx.zeros(10, "uint8", device=entry).to_numpy()) == bytes(10)
 
 
-def test_a_failing_queue_of_a_row_can_be_made_later(gpus, adapter):
+def test_failed_queue_of_an_entry_is_made_later(gpus, adapter):
     """The queue of an entry is made when it is first needed; a failure there is not for ever."""
     parts = gpus[1].create_sub_devices("next_partitionable")
     adapter.fakegpu_fail_at(1)
@@ -196,7 +196,7 @@ def test_a_failing_queue_of_a_row_can_be_made_later(gpus, adapter):
     assert bits(sx.zeros(10, "uint8", device=parts[1]).to_numpy()) == bytes(10)
 
 
-def test_the_failing_free_of_a_block_is_silent(gpu, adapter):
+def test_failing_free_of_a_block_is_silent(gpu, adapter):
     """A deleter never raises, whatever the runtime says."""
     tensor = sx.zeros(1 << 20, "uint8", device=gpu)
     capsule = tensor.__dlpack__()
@@ -206,7 +206,7 @@ def test_the_failing_free_of_a_block_is_silent(gpu, adapter):
     adapter.fakegpu_fail_at(0)
 
 
-def test_an_asynchronous_error_never_ends_the_process(world, adapter):
+def test_asynchronous_error_is_raised_and_never_ends_the_process(world, adapter):
     """It comes out of the call that waits, as SyclError, for every operation that submits."""
     surfaced = 0
     for name, operation in OPERATIONS.items():

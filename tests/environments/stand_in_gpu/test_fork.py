@@ -26,7 +26,7 @@ def in_a_child(work):
 """
 
 
-def test_the_gpu_in_a_forked_child():
+def test_gpu_in_a_forked_child_is_a_clear_error():
     environments.python(
         SETUP
         + """
@@ -76,7 +76,7 @@ assert (tensor.to_numpy() == numbers).all()  # the parent's device never noticed
     )
 
 
-def test_a_child_makes_no_queue(adapter):
+def test_forked_child_makes_no_queue(adapter):
     """Locks of the adapter may be held for ever there, by threads that waited at the fork."""
     environments.python(
         SETUP
@@ -104,7 +104,7 @@ driver.fakegpu_set_delay_us(0)
     )
 
 
-def test_a_child_does_not_ask_the_driver_about_pointers():
+def test_forked_child_does_not_ask_the_driver_about_pointers():
     """Another thread may have held a lock of the driver at the fork."""
     environments.python(
         SETUP
@@ -158,7 +158,7 @@ assert not tensor.to_numpy().any()
     )
 
 
-def test_a_child_frees_nothing_of_the_parents():
+def test_forked_child_frees_no_memory_of_its_parent():
     environments.python(
         SETUP
         + """
@@ -184,7 +184,7 @@ assert eventually(lambda: count() < blocks)
     )
 
 
-def test_a_child_that_uses_the_package_alone():
+def test_forked_child_works_when_the_parent_used_no_sycl():
     """Nothing of SYCL was used before the fork, so everything works after it."""
     environments.python(
         """
@@ -200,7 +200,7 @@ assert os.waitpid(child, 0)[1] == 0
     )
 
 
-def test_a_child_leaves_the_work_of_its_parent_alone(monkeypatch):
+def test_forked_child_leaves_the_work_of_its_parent_alone(monkeypatch):
     """It asks no driver, and releases no event: another thread may have locked it at the fork."""
     monkeypatch.setenv("SYCL_UR_TRACE", "2")
     environments.python(

@@ -60,7 +60,7 @@ def limits(gpu):
     limit(gpu, None)
 
 
-def test_a_callback_makes_room_on_a_full_device(gpu, adapter, limits):
+def test_callback_makes_room_on_a_full_device(gpu, adapter, limits):
     """`adapter`: where memory is limited."""
     half = 600 << 20
     cache, asked = [sx.empty(half, "uint8", device=gpu)], []
@@ -78,7 +78,7 @@ def test_a_callback_makes_room_on_a_full_device(gpu, adapter, limits):
     del kept
 
 
-def test_a_callback_that_frees_nothing(gpu, hold, limits):
+def test_callback_that_frees_nothing_ends_in_a_memory_error(gpu, hold, limits):
     """It is not asked for ever, and pending work is waited for once."""
     calls, busy = [], sx.empty(1 << 20, "uint8", device=gpu)
     source = sx.empty(1 << 20, "uint8", usm_type="host", device=gpu)
@@ -92,7 +92,7 @@ def test_a_callback_that_frees_nothing(gpu, hold, limits):
 
 
 @pytest.mark.parametrize("place", [HERE, OTHER_THREAD])
-def test_a_limit_for_a_library_in_c(lab, gpu, limits, monkeypatch, place):
+def test_limit_counts_allocations_of_the_c_table(lab, gpu, limits, monkeypatch, place):
     """It does not look for an exception of the callback, which is reported as unraisable."""
     unraisable = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: unraisable.append(args.exc_type))

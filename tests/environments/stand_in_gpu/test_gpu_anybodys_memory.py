@@ -125,7 +125,7 @@ def test_memory_of_anybody(make, gpu):
 
 @pytest.mark.parametrize("key", [slice(7, None), slice(80, 10, -7)])
 @pytest.mark.parametrize("make", [ours, dpnps])
-def test_a_part_of_an_array(make, key, gpu):
+def test_handle_of_a_slice_opens_that_slice(make, key, gpu):
     expected = np.arange(100, dtype="uint8")
     make(gpu)
     whole = make(gpu)
@@ -137,7 +137,7 @@ def test_a_part_of_an_array(make, key, gpu):
     assert_equal(sx.as_tensor(whole), expected)
 
 
-def test_a_tensor_of_another_process_can_be_handed_on(gpu):
+def test_opened_tensor_can_be_indexed(gpu):
     """Its own maker is the one that counts; here it is opened twice in this process."""
     t = numbers(gpu)
     opened = sx.ipc.open(sx.ipc.handle(t))
@@ -145,7 +145,7 @@ def test_a_tensor_of_another_process_can_be_handed_on(gpu):
 
 
 @pytest.mark.parametrize("way", ["", "through dpnp"])
-def test_another_process_makes_no_handle_of_it(gpu, way):
+def test_opened_memory_has_no_handle_of_its_own(gpu, way):
     """Level Zero refuses; the handle that it came with can be sent on."""
     handle, seen = sx.ipc.handle(numbers(gpu)), str(list(range(100)))
     with Other("import dpnp\n") as other, Other() as third:
@@ -156,7 +156,7 @@ def test_another_process_makes_no_handle_of_it(gpu, way):
         assert third.open(pickle.loads(pickle.dumps(handle))) == seen
 
 
-def test_a_handle_says_how_much_it_shows(gpu):
+def test_handle_says_how_much_it_exposes(gpu):
     own, pooled = sx.ipc.handle(sx.ipc.empty(100, device=gpu)), sx.ipc.handle(numbers(gpu))
     assert own.exposed > 4 << 20
     assert pooled.exposed == pickle.loads(pickle.dumps(pooled)).exposed > 100
@@ -226,7 +226,7 @@ def test_memory_stays_as_long_as_somebody_has_it_open(gpu):
         assert "cannot be opened" in late.tell("open", message)
 
 
-def test_a_process_that_is_killed_has_nothing_open(gpu):
+def test_killed_process_has_no_block_open(gpu):
     before = records.waiting()
     handle = sx.ipc.handle(numbers(gpu))
     with Other() as other:
@@ -251,7 +251,7 @@ sys.stdin.readline()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, None])
-def test_a_handle_of_a_dead_process(how, gpu):
+def test_handle_of_a_dead_process_is_refused_and_opened_views_live_on(how, gpu):
     with subprocess.Popen(
         [sys.executable, "-c", MAKES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -267,7 +267,7 @@ def test_a_handle_of_a_dead_process(how, gpu):
     assert_equal(opened, np.arange(100, dtype="uint8"))  # here: Level Zero does not promise it
 
 
-def test_a_process_with_the_id_of_another_one(gpu, monkeypatch):
+def test_handle_of_a_reused_process_id_is_refused(gpu, monkeypatch):
     """The runtime would take its handle for that of the one that has ended."""
     handle = sx.ipc.handle(numbers(gpu))
     sx.ipc.open(handle)

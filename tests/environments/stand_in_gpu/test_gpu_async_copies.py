@@ -36,7 +36,7 @@ def pinned(array, device):
 
 @pytest.mark.parametrize("array", [SMALL, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("source", ["pageable", "pinned"])
-def test_the_call_returns_and_exports_wait(gpu, hold, array, source):
+def test_async_copy_returns_and_exports_wait_for_it(gpu, hold, array, source):
     t = sx.zeros(array.shape, array.dtype, device=gpu)
     given = pinned(array, gpu) if source == "pinned" else array
     with hold() as held:
@@ -76,7 +76,7 @@ def test_hundreds_of_copies_need_no_thread(gpu, hold):
     assert all(copy.done() for copy in copies)
 
 
-def test_the_next_copy_waits_while_hundreds_are_pending(gpu, hold):
+def test_async_copy_waits_while_hundreds_are_pending(gpu, hold):
     """In any thread, where others go on; and Ctrl-C ends the wait in the main thread."""
     rows = np.arange(3 * PENDING * 8, dtype="int32").reshape(-1, 8)
     t, other = sx.zeros(rows.shape, rows.dtype, device=gpu), sx.zeros(8, "int32", device=gpu)
@@ -114,7 +114,7 @@ MORE_THAN_A_COMMAND = {
 
 
 @pytest.mark.parametrize("way", MORE_THAN_A_COMMAND)
-def test_what_is_no_command_is_done_when_the_call_returns(gpus, way):
+def test_copy_of_several_commands_is_done_when_the_call_returns(gpus, way):
     t = sx.as_tensor(LARGE, device=gpus[0])
     copy = MORE_THAN_A_COMMAND[way](t, gpus[1])
     assert copy.done()
@@ -123,7 +123,7 @@ def test_what_is_no_command_is_done_when_the_call_returns(gpus, way):
     copy.wait()
 
 
-def test_a_copy_comes_after_the_work_on_the_queue_of_its_entry(gpu, hold):
+def test_async_copy_follows_the_work_of_its_entrys_queue(gpu, hold):
     """Also where that is about other memory, and goes in the other direction."""
     down, up = sx.as_tensor(LARGE, device=gpu), sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
     with hold():
@@ -136,7 +136,7 @@ def test_a_copy_comes_after_the_work_on_the_queue_of_its_entry(gpu, hold):
     assert bits(up.to_numpy()) == bits(SMALL)
 
 
-def test_a_queue_is_ordered_after_a_command_without_a_wait(gpu, hold):
+def test_queue_is_ordered_after_a_pending_copy_without_a_wait(gpu, hold):
     """By `stream`, the interface, `sycl_queue` or the event; or it is the tensor's own."""
     source = pinned(SMALL, gpu)
     for way in ("stream", "interface", "sycl_queue", "event", "its own"):
@@ -180,7 +180,7 @@ def queue_of(tensor, context=None, *properties):
 
 
 @pytest.mark.parametrize("way", HOST_WAITS)
-def test_where_no_event_orders_a_queue_the_copy_is_waited_for(gpu, hold, way):
+def test_export_without_a_queue_waits_for_a_pending_copy(gpu, hold, way):
     source, t = pinned(SMALL, gpu), sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
     with hold() as held:
         copy = t.copy_from(source, wait=False)
@@ -191,7 +191,7 @@ def test_where_no_event_orders_a_queue_the_copy_is_waited_for(gpu, hold, way):
     copy.wait()
 
 
-def test_a_copy_comes_after_the_work_of_others(gpu, hold):
+def test_async_copy_follows_the_work_of_both_queues(gpu, hold):
     """Both sides have a queue of their own, with work that is pending."""
     context, device = gpu.sycl_context, gpu.sycl_device
     for properties in (("in_order",), ()):
@@ -207,7 +207,7 @@ def test_a_copy_comes_after_the_work_of_others(gpu, hold):
         assert bits(target.to_numpy()) == bits(SMALL)
 
 
-def test_what_is_dropped_goes_on(gpu, hold, blocks, allocations_left):
+def test_dropped_async_copy_goes_on(gpu, hold, blocks, allocations_left):
     """Both sides live until the copy is done, and no longer."""
     a = sx.zeros(LARGE.shape, LARGE.dtype, device=gpu)
     before = allocations_left()
@@ -255,7 +255,7 @@ async def when_done(copy):
     return await copy
 
 
-def test_others_run_while_a_coroutine_waits(gpu, hold):
+def test_coroutine_waits_without_blocking_the_loop(gpu, hold):
     t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
 
     async def main(held):
@@ -274,7 +274,7 @@ def test_others_run_while_a_coroutine_waits(gpu, hold):
     assert bits(t.to_numpy()) == bits(SMALL)
 
 
-def test_a_coroutine_waits_where_the_driver_answers_no_question(gpu, adapter, hold):
+def test_coroutine_wait_raises_when_the_driver_answers_no_question(gpu, adapter, hold):
     """It would ask for ever; and it raises what a wait raises."""
     t, given = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), pinned(SMALL, gpu)
     until_nobody_waits()
@@ -291,7 +291,7 @@ def test_a_coroutine_waits_where_the_driver_answers_no_question(gpu, adapter, ho
 
 
 @pytest.mark.parametrize("source", ["pageable", "pinned"])
-def test_an_error_arrives_at_the_wait(gpu, adapter, source):
+def test_asynchronous_error_is_raised_by_each_wait(gpu, adapter, source):
     """Each time; and where the target is used first, there, once."""
     t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
     given = pinned(SMALL, gpu) if source == "pinned" else SMALL
@@ -318,7 +318,7 @@ def test_an_error_arrives_at_the_wait(gpu, adapter, source):
         assert bits(given.to_numpy()) == bits(SMALL)
 
 
-def test_an_error_is_raised_through_numpy(gpu, adapter):
+def test_asynchronous_error_is_raised_through_numpy(gpu, adapter):
     """NumPy drops every exception of a buffer request, and asks once more."""
     t = sx.zeros(SMALL.shape, SMALL.dtype, usm_type="shared", device=gpu)
     given = pinned(SMALL, gpu)
@@ -330,7 +330,7 @@ def test_an_error_is_raised_through_numpy(gpu, adapter):
         np.asarray(t)
 
 
-def test_an_error_is_no_refusal(gpu, adapter):
+def test_asynchronous_error_is_not_taken_for_a_refusal(gpu, adapter):
     """After a refusal something else is tried, which would copy the elements of before."""
     t = sx.zeros(SMALL.shape, SMALL.dtype, usm_type="shared", device=gpu)
     until_nobody_waits()
@@ -344,7 +344,7 @@ def test_an_error_is_no_refusal(gpu, adapter):
 
 
 @pytest.mark.parametrize("source", ["pageable", "pinned"])
-def test_an_error_outlives_the_view_that_the_copy_went_through(gpu, adapter, source):
+def test_asynchronous_error_outlives_the_view_of_the_copy(gpu, adapter, source):
     t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
     given = pinned(SMALL, gpu) if source == "pinned" else SMALL
     view = t
@@ -361,7 +361,7 @@ def test_an_error_outlives_the_view_that_the_copy_went_through(gpu, adapter, sou
     assert not t.to_numpy().any()
 
 
-def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
+def test_async_copy_does_not_raise_the_error_of_the_next(gpu, adapter, hold):
     a, b = (sx.zeros(SMALL.shape, SMALL.dtype, device=gpu) for _ in range(2))
     source = pinned(SMALL, gpu)
     until_nobody_waits()
@@ -381,7 +381,7 @@ def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
 
 
 @pytest.mark.parametrize("number", range(1, 13, 3))
-def test_a_copy_that_failed_is_over_when_its_commands_are(gpu, adapter, hold, number):
+def test_failed_copy_keeps_its_target_until_its_commands_end(gpu, adapter, hold, number):
     """Whichever call fails: a command of it that runs goes on, and its target lives as long."""
     t = sx.empty(LARGE.shape, LARGE.dtype, device=gpu)
     until_nobody_waits()
@@ -406,7 +406,7 @@ def test_a_copy_that_failed_is_over_when_its_commands_are(gpu, adapter, hold, nu
 
 
 @pytest.mark.parametrize("call", range(1, 9))
-def test_the_source_of_a_copy_outlives_a_refused_call(gpu, adapter, hold, call):
+def test_source_outlives_a_refused_runtime_call(gpu, adapter, hold, call):
     """Whichever is refused; above all the marker of the thread that frees (DEVICE_LOST once)."""
     t, array = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), SMALL + call
     source, wanted = weakref.ref(array), bits(array)
@@ -425,7 +425,7 @@ def test_the_source_of_a_copy_outlives_a_refused_call(gpu, adapter, hold, call):
     assert eventually(lambda: source() is None)
 
 
-def test_a_full_device_is_told_at_the_call(gpu, adapter):
+def test_full_device_is_a_memory_error_at_the_call(gpu, adapter):
     t = sx.empty(300 << 20, "uint8", device=gpu)
     with pytest.raises(MemoryError):
         t.copy_from(sx.empty(900 << 20, "uint8", device=gpu), wait=False)
@@ -433,7 +433,7 @@ def test_a_full_device_is_told_at_the_call(gpu, adapter):
 
 
 @pytest.mark.parametrize("wait", [True, False])
-def test_an_error_that_another_wait_was_told_arrives(gpu, adapter, hold, wait):
+def test_asynchronous_error_told_to_another_wait_is_raised(gpu, adapter, hold, wait):
     """A driver skips the commands behind a failed one, and tells the first wait only."""
     a, b = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), sx.zeros(16 << 20, "uint8", device=gpu)
     source = pinned(SMALL, gpu)
@@ -455,7 +455,7 @@ def test_an_error_that_another_wait_was_told_arrives(gpu, adapter, hold, wait):
     assert bits(a.to_numpy()) == bits(SMALL)
 
 
-def test_an_error_of_a_copy_from_another_gpu_arrives(gpus, adapter):
+def test_asynchronous_error_of_a_copy_from_another_gpu_is_raised(gpus, adapter):
     """The command is one of the source's queue, and a reader of the target asks another."""
     source = sx.as_tensor(SMALL, device=gpus[0])
     t = sx.empty(SMALL.shape, SMALL.dtype, usm_type="host", device=gpus[1])
@@ -470,7 +470,7 @@ def test_an_error_of_a_copy_from_another_gpu_arrives(gpus, adapter):
         copied()
 
 
-def test_an_error_of_a_copy_to_the_source_arrives_at_a_copy_of_another_gpu(gpus, adapter, hold):
+def test_asynchronous_error_of_the_source_is_raised_by_a_copy_of_another_gpu(gpus, adapter, hold):
     """The queue of the second copy does not know of the first one."""
     source, t = (sx.zeros(SMALL.shape, SMALL.dtype, device=gpu) for gpu in gpus[:2])
     given = pinned(SMALL, gpus[0])
@@ -493,7 +493,7 @@ def test_an_error_of_a_copy_to_the_source_arrives_at_a_copy_of_another_gpu(gpus,
     assert bits(t.copy_from(source, wait=False).result().to_numpy()) == bits(SMALL)
 
 
-def test_a_failure_while_one_gpu_is_ordered_after_another_is_an_error(adapter):
+def test_failed_ordering_between_gpus_is_an_error(adapter):
     """Level Zero v1 does not recover when it orders the queues by events: a later copy hangs."""
     environments.python(
         """

@@ -16,7 +16,7 @@ from sycl_ext import _core
 ROOM = 1 << 30
 
 
-def test_an_export_that_says_it_is_on_the_host(gpu):
+def test_export_relabelled_as_host_memory_is_refused(gpu):
     """Somebody altered it: the host would follow a pointer that it cannot."""
     capsule = sx.zeros(4, device=gpu).__dlpack__(max_version=(1, 0))
     managed_in(capsule).dl_tensor.device = DLDevice(1, 0)
@@ -24,7 +24,7 @@ def test_an_export_that_says_it_is_on_the_host(gpu):
         sx.from_dlpack(capsule)
 
 
-def test_the_table_of_a_producer_names_streams_of_root_devices(gpu, tiles):
+def test_producer_table_is_asked_for_the_stream_of_the_root_device(gpu, tiles):
     """Of the device in the struct, also for memory of a tile."""
     for device in (gpu, *tiles):
         table = Table(stream=gpu.sycl_queue.addressof_ref())
@@ -33,7 +33,7 @@ def test_the_table_of_a_producer_names_streams_of_root_devices(gpu, tiles):
         assert table.asked == [(14, gpu.id)]
 
 
-def test_no_copy_through_the_host(gpus, peers):
+def test_host_copy_false_refuses_unless_peers(gpus, peers):
     """exchange with host_copy=False; peers need none."""
     tensor = sx.zeros(3, device=gpus[0])
     if peers:
@@ -43,7 +43,7 @@ def test_no_copy_through_the_host(gpus, peers):
             sx.exchange(tensor, gpus[1], copy=True, host_copy=False)
 
 
-def test_what_a_consumer_said_is_not_lost(gpu):
+def test_refusal_keeps_the_error_of_the_consumer_as_its_cause(gpu):
     """USM is tried first; a refusal without a way out is another error."""
 
     def consumer(x):
@@ -68,7 +68,7 @@ def test_memory_that_waits_for_work(gpu, adapter, hold):
         assert sx.empty(room, "uint8", device=gpu).nbytes == room
 
 
-def test_what_is_freed_in_the_background_does_not_wait_for_itself(gpu, adapter, hold):
+def test_allocation_in_the_freeing_thread_is_refused_at_once(gpu, adapter, hold):
     """A full device: an allocation in an owner's ``__del__`` is refused at once, in that thread."""
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
     source = dpctl.memory.MemoryUSMHost(100, queue=queue)

@@ -19,7 +19,7 @@ from waiting import blocked
 # ---- two devices ---------------------------------------------------------------------------------
 
 
-def test_a_device_is_found_by_what_it_is(gpus, tiles):
+def test_device_is_found_by_its_uuid(gpus, tiles):
     for gpu in gpus:
         assert sx.device(f"uuid:{gpu.uuid}") is gpu
     assert len({device.uuid for device in (*gpus, *tiles)}) == 4
@@ -73,7 +73,7 @@ def test_memory_under_the_wrong_id(gpus, cpu):
         assert set(liar.deleted) == {1}
 
 
-def test_an_extent_beyond_the_allocation(gpu, pools):
+def test_extent_beyond_the_allocation_is_refused(gpu, pools):
     """Where memory comes out of a pool, the driver knows only the slab, and its end is seen.
 
     The runtime is asked for the last byte, so that one has to be nobody's: in the block's own page,
@@ -91,7 +91,7 @@ def test_an_extent_beyond_the_allocation(gpu, pools):
             sx.as_tensor(memory_like())
 
 
-def test_an_extent_from_one_gpu_to_the_other(gpus):
+def test_extent_across_two_gpus_is_refused(gpus):
     """Both ends are USM of one context, and what lies between them is nobody's."""
     low, high = sorted(
         (sx.empty(1 << 16, "uint8", device=gpu) for gpu in gpus), key=lambda t: t.ptr

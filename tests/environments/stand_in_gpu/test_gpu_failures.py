@@ -17,7 +17,7 @@ PIECE = 300 << 20  # three of them fit into the GiB of a stand-in
 WANTED = values(100, "uint8")
 
 
-def test_a_full_device(gpu, adapter):
+def test_full_device_is_a_memory_error_and_recovers(gpu, adapter):
     """Earlier memory does not change, and freed memory can be used again."""
     used = adapter.fakegpu_device_bytes()
     tensors = []
@@ -61,7 +61,7 @@ def test_small_pieces_until_it_is_full(gpu, adapter):
 # ---- asynchronous errors -------------------------------------------------------------------------
 
 
-def test_an_asynchronous_error_of_a_third_party_command(gpu, adapter, hold):
+def test_asynchronous_error_of_a_third_party_command_is_raised(gpu, adapter, hold):
     """It surfaces where we wait for the producer's queue."""
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
     tensor = sx.zeros(100, "uint8", device=queue)

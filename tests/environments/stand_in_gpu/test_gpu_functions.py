@@ -14,5 +14,5 @@ assert pytest.main([*options, {str(ON_CPU)!r}]) == 0
 """
 
 
-def test_they_give_the_same_on_a_gpu():
+def test_functions_pass_their_tests_on_a_gpu():
     assert " passed in " in environments.python(RUN, inherit=True, near=ON_CPU)

@@ -34,7 +34,7 @@ def copies(adapter, work):
     return adapter.fakegpu_copies() - before
 
 
-def test_the_driver_imports_once_and_forgets(adapter, gpus, cpu, numbers):
+def test_registration_imports_once_and_releases(adapter, gpus, cpu, numbers):
     imports = adapter.fakegpu_imports()
     with register_host(numbers) as registration:
         assert registration.registered == {cpu: False, **dict.fromkeys(gpus, True)}
@@ -73,7 +73,7 @@ def test_host_usm_needs_no_registration(adapter, gpu):
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold, is_closed):
+def test_pending_copy_keeps_its_registration(adapter, gpu, numbers, hold, is_closed):
     """The registration is dropped, or Ctrl-C comes while it is being closed."""
 
     def interrupt():
@@ -99,7 +99,7 @@ def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold, is_closed):
     assert np.array_equal(tensor.to_numpy(), numbers)
 
 
-def test_a_deleter_closes_a_registration(gpu, numbers, hold):
+def test_deleter_may_close_a_registration(gpu, numbers, hold):
     """The thread that frees runs it, and would wait for a copy that only it can free."""
 
     class Closing(np.ndarray):
@@ -115,7 +115,7 @@ def test_a_deleter_closes_a_registration(gpu, numbers, hold):
     assert eventually(lambda: not sx._core._test.deferred_frees())
 
 
-def test_what_somebody_else_imported_stays_theirs(adapter, gpu, numbers):
+def test_import_of_a_third_party_stays_theirs(adapter, gpu, numbers):
     environments.python(
         """
 import ctypes
@@ -144,14 +144,14 @@ assert driver.fakegpu_imported() == 1
     )
 
 
-def test_a_driver_that_fails(adapter, gpu, numbers):
+def test_failed_registration_leaves_two_copies(adapter, gpu, numbers):
     adapter.fakegpu_fail_at(1)
     with register_host(numbers) as registration:
         assert not registration.registered[gpu]
         assert copies(adapter, lambda: sx.zeros(MANY, "uint8", device=gpu).copy_from(numbers)) == 2
 
 
-def test_a_child_and_the_end_leave_it_alone():
+def test_forked_child_and_process_end_release_no_registration():
     """A child releases nothing of its parent's; at the end of the process nothing is released."""
     environments.python(
         """

@@ -20,7 +20,7 @@ from way_results import Described
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def test_what_a_gpu_has(gpu, cpu):
+def test_gpu_facts_are_those_of_the_driver(gpu, cpu):
     assert gpu.usm_types == ("device", "shared", "host")
     assert [gpu.host_accessible(kind) for kind in gpu.usm_types] == [False, True, True]
     assert all(cpu.host_accessible(kind) for kind in cpu.usm_types)
@@ -28,7 +28,7 @@ def test_what_a_gpu_has(gpu, cpu):
     assert gpu.filter_string == f"{gpu.backend}:gpu:0"
 
 
-def test_one_context_for_both(gpus):
+def test_gpus_share_one_context(gpus):
     assert gpus[0].sycl_context == gpus[1].sycl_context
     assert gpus[0].sycl_device != gpus[1].sycl_device
 
@@ -106,7 +106,7 @@ def elements_of(shape, strides):
     ("shape", "strides"),
     [((3, 2), (5, 2)), ((3, 2), (5, -2)), ((5000, 2), (3, 1)), ((2, 3, 2), (1, 9, 3))],
 )
-def test_the_gaps_of_a_target_are_left_alone(gpu, shape, strides):
+def test_gaps_of_a_strided_target_are_left_alone(gpu, shape, strides):
     places = elements_of(shape, strides)
     whole = sx.empty(int(places.max()) + 1, "int64", device=gpu)
     wanted = np.full(whole.shape, -1)
@@ -132,7 +132,7 @@ def test_numpy_is_told_what_to_do(gpu):
         assert np.asarray(memoryview(tensor)).ctypes.data == tensor.ptr
 
 
-def test_a_host_view_of_what_the_host_cannot_reach(gpu, adapter):
+def test_host_view_of_device_memory_is_one_kept_copy(gpu, adapter):
     """One copy, made when the view is, and kept."""
     tensor, array = LAYOUTS["sliced"].tensor("float32", "device", device=gpu)
     before = adapter.fakegpu_copies()
@@ -153,7 +153,7 @@ def test_a_host_view_of_what_the_host_cannot_reach(gpu, adapter):
     check_export(view)
 
 
-def test_a_host_view_that_copies_read_only_memory(gpu):
+def test_host_view_copy_of_read_only_memory_is_writable(gpu):
     """A copy is its owner's own."""
     view = sx.host_view(numbers("device", device=gpu).as_readonly())
     assert not view.readonly
@@ -164,7 +164,7 @@ def test_a_host_view_that_copies_read_only_memory(gpu):
 # ---- from the host -------------------------------------------------------------------------------
 
 
-def test_no_second_hop_is_hidden(gpu):
+def test_import_of_two_copies_needs_copy_true(gpu):
     """From a device elsewhere over the host to a GPU are two copies: only when told so."""
     producer = Foreign(values((2, 3)))
     with pytest.raises(BufferError, match="copy=True"):

@@ -33,14 +33,14 @@ def numbers(device, usm_type="device", shape=(4, 6), dtype="int32"):
 # ---- pickles -------------------------------------------------------------------------------------
 
 
-def test_a_tile_is_found_again(tiles, gpus):
+def test_unpickled_tensor_is_on_its_tile(tiles, gpus):
     for tile in tiles:
         assert pickle.loads(pickle.dumps(sx.zeros(3, device=tile))).device is tile
     other = sx.zeros(3, device=gpus[1])
     assert pickle.loads(pickle.dumps(other)).device is gpus[1]
 
 
-def test_a_gpu_is_found_under_another_id(gpus):
+def test_unpickled_tensor_finds_its_gpu_under_another_id(gpus):
     """Device 2 here is device 0 where the CPU is hidden, and there is one GPU less."""
     data = pickle.dumps(numbers(gpus[1], "shared"))
     alone = {**os.environ, "ONEAPI_DEVICE_SELECTOR": "level_zero:gpu"}
@@ -78,7 +78,7 @@ def write_ones(tensor):
     return ones
 
 
-def test_a_handle_is_given_when_pending_work_is_done(gpu, adapter, hold):
+def test_handle_waits_for_pending_work(gpu, adapter, hold):
     """Here the data itself cannot tell: looking at it waits."""
     tensor = sx.ipc.empty(4096, "uint8", device=gpu)
     with hold() as held:
@@ -153,7 +153,7 @@ def test_memory_of_a_private_context(gpu, with_ipc):
     assert_equal(t, values((4, 6), "int32") + 1)
 
 
-def test_a_device_is_known_by_its_uuid_and_not_by_its_number(gpus, with_ipc):
+def test_handle_finds_its_device_by_uuid(gpus, with_ipc):
     """The words of a handle count for nothing where the device says who it is."""
     handle = sx.ipc.handle(shared_numbers(gpus[1]))
     renamed = replace(handle, _device=handle._device._replace(number=0))
@@ -165,20 +165,20 @@ def test_a_device_is_known_by_its_uuid_and_not_by_its_number(gpus, with_ipc):
         sx.ipc.open(handle, device=gpus[0])
 
 
-def test_a_device_that_does_not_say_who_it_is(gpus, with_ipc):
+def test_handle_without_uuid_finds_its_device_by_number(gpus, with_ipc):
     """Its number in the table of its backend has to do."""
     handle = replace(sx.ipc.handle(shared_numbers(gpus[1])), _uuid=b"")
     assert sx.ipc.open(handle).device is gpus[1]
 
 
-def test_a_tile_that_is_not_there(tiles, with_ipc):
+def test_handle_of_a_missing_tile_is_refused(tiles, with_ipc):
     handle = sx.ipc.handle(sx.ipc.empty(3, device=tiles[1]))
     for path in ((("next_partitionable", 7),), (("equally 3", 0),)):
         with pytest.raises(BufferError, match="this process does not have"):
             sx.ipc.open(replace(handle, _device=handle._device._replace(path=path)))
 
 
-def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter):
+def test_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter):
     """The real adapters keep the mapping for the next time, so that there is one, and not two.
 
     They give up one of an earlier block at the same address, so that there may be none more.
@@ -220,7 +220,7 @@ def test_lies_about_device_memory(gpu, with_ipc, adapter):
             sx.ipc.open(replace(handle, **lie))
 
 
-def test_no_message_can_change_what_the_driver_is_given(gpu, with_ipc):
+def test_message_of_a_handle_has_no_bytes_of_the_driver(gpu, with_ipc):
     """A message has no bytes that the driver uses; each of its bytes may be changed."""
     handle = sx.ipc.handle(shared_numbers(gpu))
     message = pickle.dumps(handle)
@@ -231,7 +231,7 @@ def test_no_message_can_change_what_the_driver_is_given(gpu, with_ipc):
 
 
 @pytest.mark.parametrize("size", [0, 40, 5000])
-def test_a_record_that_is_none(size, gpu, with_ipc):
+def test_wrong_record_of_a_handle_is_refused(size, gpu, with_ipc):
     handle = sx.ipc.handle(shared_numbers(gpu))
     record = open_block(handle._key, 4096, readonly=False)
     kept = record.read()
@@ -250,7 +250,7 @@ def test_a_record_that_is_none(size, gpu, with_ipc):
 
 
 @pytest.mark.parametrize("beyond", [1, 100, mmap.PAGESIZE])
-def test_more_than_the_driver_has_there(beyond, gpu, with_ipc):
+def test_handle_beyond_the_block_is_refused(beyond, gpu, with_ipc):
     """It is refused before it is borrowed: the runtime would close another mapping there.
 
     The bytes are another library's: those of a handle of ours are a view, without the runtime.
@@ -293,7 +293,7 @@ def test_shared_memory_goes_through_no_pool(gpu, with_ipc, adapter):
     assert eventually(lambda: adapter.fakegpu_live_allocations() == held - 1)
 
 
-def test_a_kernel_that_refuses(gpu, with_ipc):
+def test_refusal_of_the_linux_kernel_is_a_buffer_error(gpu, with_ipc):
     """The runtime says that every device on Linux has handles, and fails when one is opened."""
     t = shared_numbers(gpu)
     handle = sx.ipc.handle(t)
@@ -309,7 +309,7 @@ def test_a_kernel_that_refuses(gpu, with_ipc):
     assert_equal(t, values((4, 6), "int32"))
 
 
-def test_a_forked_child_leaves_handles_to_its_parent(gpu, with_ipc, adapter):
+def test_forked_child_leaves_handles_to_its_parent(gpu, with_ipc, adapter):
     t = shared_numbers(gpu)
     handle = sx.ipc.handle(t)
     opened = sx.ipc.open(handle)
@@ -325,7 +325,7 @@ def test_a_forked_child_leaves_handles_to_its_parent(gpu, with_ipc, adapter):
     assert opened_elsewhere(handle).startswith("level_zero:gpu:0")
 
 
-def test_a_forked_child_closes_no_handle(gpu, with_ipc):
+def test_forked_child_closes_no_handle(gpu, with_ipc):
     """UMF keeps what it has opened, so the driver sees no close; the trace of the calls does."""
     shown = environments.python(
         """

@@ -68,7 +68,7 @@ def test_memory_of_a_tile_goes_to_its_root(tiles, gpu, torch, copy):
     assert "only memory of root devices" in str(plan) or copy
 
 
-def test_a_tile_is_refused_without_a_copy(tiles, torch):
+def test_tile_is_refused_without_a_copy(tiles, torch):
     with pytest.raises(sx.CopyRefusedError, match="a copy is needed.*only memory of root devices"):
         sx.exchange(on(tiles[0]), torch, copy=False)
     with pytest.raises(BufferError, match="torch takes memory of root devices"):
@@ -76,7 +76,7 @@ def test_a_tile_is_refused_without_a_copy(tiles, torch):
     assert torch.seen == []
 
 
-def test_a_private_context_goes_to_the_default_one(gpu, torch):
+def test_private_context_is_copied_to_the_default(gpu, torch):
     private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
     found = sx.exchange(on(private), torch)
     assert found.device is gpu
@@ -96,7 +96,7 @@ def test_pending_work_is_done_before_torch_is_asked(gpu, tiles, torch, adapter, 
     assert (found.to_numpy() == np.uint8(1)).all()
 
 
-def test_a_negative_stride_is_copied_on_the_device(gpu, tiles, torch):
+def test_negative_stride_is_copied_on_the_device(gpu, tiles, torch):
     for device in (gpu, tiles[0]):
         del torch.seen[:]
         tensor = on(device)[::-1]
@@ -112,7 +112,7 @@ def test_a_negative_stride_is_copied_on_the_device(gpu, tiles, torch):
             sx.exchange(tensor, torch, copy=False)
 
 
-def test_other_strides_are_a_view(gpu, torch):
+def test_positive_strides_are_a_view(gpu, torch):
     tensor = on(gpu)[::2, 1::3].T
     found = sx.exchange(tensor, torch, copy=False)
     assert (found.ptr, found.strides) == (tensor.ptr, tensor.strides)

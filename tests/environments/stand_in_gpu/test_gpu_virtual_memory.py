@@ -27,7 +27,7 @@ def reserved(gpus):
     memory.close()
 
 
-def test_it_is_device_memory(reserved, gpus):
+def test_virtual_memory_is_device_memory(reserved, gpus):
     gpu = gpus[1]
     for syclobj in (gpu.sycl_queue, gpu.sycl_context, dpctl.SyclQueue(gpu.sycl_device)):
         tensor = sx.as_tensor(Bytes(reserved.ptr + 10, 3 * PAGE - 10, syclobj))
@@ -41,7 +41,7 @@ def test_it_is_device_memory(reserved, gpus):
     assert np.array_equal(np.asarray(sx.host_view(again[5:])), numbers[5:])
 
 
-def test_a_capsule_of_somebody_else(reserved, gpus):
+def test_capsule_of_virtual_memory_is_imported(reserved, gpus):
     other = sx.zeros(3 * PAGE, "uint8", device=gpus[1])
     managed = over(other, data=reserved.ptr)
     tensor = sx.from_dlpack(managed.capsule())
@@ -54,12 +54,12 @@ def test_a_capsule_of_somebody_else(reserved, gpus):
 @pytest.mark.parametrize(
     ("offset", "nbytes"), [(0, 4 * PAGE), (3 * PAGE, 1), (3 * PAGE - 1, 2), (PAGE, 100 * PAGE)]
 )
-def test_all_of_it_must_be_mapped(reserved, gpus, offset, nbytes):
+def test_partly_mapped_virtual_memory_is_refused(reserved, gpus, offset, nbytes):
     with pytest.raises(BufferError, match="not all of them are mapped to memory"):
         sx.as_tensor(Bytes(reserved.ptr + offset, nbytes, gpus[1].sycl_queue))
 
 
-def test_a_hole_between_two_mappings(gpu):
+def test_hole_between_two_mappings_is_refused(gpu):
     memory = VirtualMemory(gpu, 3 * PAGE)
     memory.map(0, PAGE, gpu)
     memory.map(2 * PAGE, PAGE, gpu)

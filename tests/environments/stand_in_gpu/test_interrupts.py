@@ -105,7 +105,7 @@ def test_control_comes_back(name, gpus, hold):
     assert bits(a.copy_from(SMALL).to_numpy()) == bits(SMALL)
 
 
-def test_a_handler_that_raises_nothing_does_not_end_the_wait(gpu, hold, adapter):
+def test_handler_that_does_not_raise_does_not_end_the_wait(gpu, hold, adapter):
     """Even where greenlets wait in it, and the first wait ends before the second."""
     a, main = on(gpu)[0], greenlet.getcurrent()
     other = greenlet.greenlet(a.to_numpy)
@@ -125,7 +125,7 @@ def test_a_handler_that_raises_nothing_does_not_end_the_wait(gpu, hold, adapter)
         assert bits(other.switch()) == bits(SMALL)
 
 
-def test_other_threads_finish_their_waits(gpu, hold):
+def test_ctrl_c_leaves_the_waits_of_threads(gpu, hold):
     """Ctrl-C is the main thread's."""
     a, found = on(gpu)[0], []
     thread = threading.Thread(target=lambda: found.append(a.to_numpy()))
@@ -138,7 +138,7 @@ def test_other_threads_finish_their_waits(gpu, hold):
     assert bits(found[0]) == bits(SMALL)
 
 
-def test_the_block_between_two_gpus_stays_until_the_second_has_read_it(gpus, adapter, peers):
+def test_block_between_two_gpus_stays_until_the_second_has_read_it(gpus, adapter, peers):
     source = sx.as_tensor(SMALL, device=gpus[0])
     target = sx.as_tensor(SMALL[::-1], device=gpus[1])
     copies = 1 if peers else 2
@@ -181,7 +181,7 @@ def test_the_block_between_two_gpus_stays_until_the_second_has_read_it(gpus, ada
     assert bits(target.to_numpy()) == bits(SMALL)
 
 
-def test_a_script_that_is_interrupted_ends_as_any_other(gpu):
+def test_interrupted_script_ends_with_the_code_of_ctrl_c(gpu):
     """With a traceback and the code of Ctrl-C; it waits for the device a moment, and no longer."""
     output = environments.python(
         """

@@ -42,7 +42,7 @@ def test_contexts():
 
 
 @BOTH
-def test_every_form_of_a_device(number):
+def test_device_of_each_form_names_the_platform(number):
     theirs = dpctl.get_devices()[number]
     for spec in (
         number,
@@ -82,7 +82,7 @@ def test_memory_under_the_wrong_id(number, usm_type):
 
 @BOTH
 @pytest.mark.parametrize("order", ["in_order", "enable_profiling"])
-def test_a_queue_of_the_other_platform_as_stream(number, order):
+def test_queue_of_the_other_platform_as_stream_is_waited_for(number, order):
     """A barrier on its event would end the process."""
     consumer = dpctl.SyclQueue(dpctl.get_devices()[1 - number], property=order)
     for round_ in range(20):

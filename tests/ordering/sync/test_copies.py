@@ -68,7 +68,7 @@ def those(traced, claim):
     return found
 
 
-def test_a_view_copies_nothing(traced):
+def test_view_copies_nothing(traced):
     assert {
         route: found for route, found in those(traced, "view").items() if found[0] or found[2]
     } == {}
@@ -89,7 +89,7 @@ def test_copies_by_the_host(traced):
     } == {}
 
 
-def test_the_trace_sees_allocations(traced):
+def test_trace_sees_allocations(traced):
     """The tests above could fail."""
     ((_, _, allocated),) = those(traced, "allocation").values()
     assert allocated == {"urUSMDeviceAlloc": 1}

@@ -65,7 +65,7 @@ def test_view_legacy_and_copy_false_do_not_wait_either(bench):
         assert is_pending(work)
 
 
-def test_the_producers_own_queue_needs_nothing(bench):
+def test_stream_of_the_producers_queue_makes_no_call(bench):
     tensor = bench.tensor(device=bench.queue("in_order"))
     queue, memory = tensor.sycl_queue, usm(tensor)
     with bench.held():
@@ -119,7 +119,7 @@ HOST_WAITS = {
 
 @pytest.mark.parametrize("form", STREAM_FORMS)
 @pytest.mark.parametrize("consumer", HOST_WAITS)
-def test_other_queues_take_a_host_wait(bench, consumer, form):
+def test_stream_of_another_context_takes_a_host_wait(bench, consumer, form):
     """A barrier on another context's event would end the process on some drivers."""
     tensor = bench.tensor(device=bench.queue())
     queue, memory = HOST_WAITS[consumer](bench, tensor), usm(tensor)
@@ -232,7 +232,7 @@ def unused_entry(bench):
     return sx.register_context(bench.private_queue().sycl_context)
 
 
-def test_what_a_producer_submitted_to_the_stream_is_waited_for(bench):
+def test_work_submitted_to_the_stream_is_waited_for(bench):
     producer = OnTheStream(bench, bench.tensor(device=unused_entry(bench)))
     with bench.held():
         imported = sx.from_dlpack(producer)
@@ -246,7 +246,7 @@ def test_what_a_producer_submitted_to_the_stream_is_waited_for(bench):
     [lambda stream: stream, lambda stream: dpctl.SyclQueue(stream._get_capsule())],
     ids=["the object", "a copy of the sycl::queue"],
 )
-def test_what_it_submits_later_is_waited_for_if_it_keeps_the_stream(bench, keep):
+def test_later_work_on_a_kept_stream_is_waited_for(bench, keep):
     producer = OnTheStream(bench, bench.tensor(device=unused_entry(bench)), keep)
     imported = sx.from_dlpack(producer)
     assert of(imported.to_numpy()) == {7}

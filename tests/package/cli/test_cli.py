@@ -49,14 +49,14 @@ def without_dpnp(monkeypatch):
 # ---- usage ---------------------------------------------------------------------------------------
 
 
-def test_no_arguments_print_the_help():
+def test_module_without_arguments_prints_the_help():
     done = run_module()
     assert done.returncode == 0
     for command in ("devices", "doctor", "demo"):
         assert f"\n    {command} " in done.stdout
 
 
-def test_the_help_of_the_demo_names_the_folder_that_it_writes(capsys):
+def test_demo_help_names_the_folder_that_it_writes(capsys):
     for arguments in ([], ["demo"]):
         with pytest.raises(SystemExit):
             main([*arguments, "--help"])
@@ -64,7 +64,7 @@ def test_the_help_of_the_demo_names_the_folder_that_it_writes(capsys):
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
-def test_a_path_that_the_locale_cannot_write(locale, tmp_path):
+def test_path_beyond_the_locale_is_written(locale, tmp_path):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xc3\xbc\xff")
     done = run_module("demo", "--output", folder, LC_ALL=locale, PYTHONUTF8="0")
     assert done.returncode == 0, done.stderr
@@ -82,7 +82,7 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     "command", ["sycl_ext devices", "sycl_ext --version", "sycl_ext_pytest cpu"]
 )
-def test_the_reader_of_the_output_has_ended(command, unbuffered):
+def test_closed_output_pipe_ends_without_a_traceback(command, unbuffered):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -107,7 +107,7 @@ def test_ctrl_c_ends_a_command_without_a_traceback(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("command", ["devices", "demo", "doctor"])
-def test_the_working_directory_was_deleted(command, tmp_path, monkeypatch, capsys):
+def test_deleted_working_directory_is_an_error(command, tmp_path, monkeypatch, capsys):
     """The SYCL runtime would list no device, and hang at its end."""
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -132,7 +132,7 @@ def test_folders_for_extensions(option, folder, file, capsys):
     assert (Path(folder) / file).exists()
 
 
-def test_the_doctor_needs_no_numpy():
+def test_doctor_needs_no_numpy():
     """It names the missing part."""
     said = environments.python("""
 import sys
@@ -218,13 +218,13 @@ def test_devices_for_programs(capsys):
     assert found["environment"] == devices_command.environment_lines(os.environ)
 
 
-def test_no_device_for_programs():
+def test_devices_json_without_a_device_is_an_empty_list():
     done = run_module("devices", "--json", ONEAPI_DEVICE_SELECTOR="level_zero:*")
     assert done.returncode == 1
     assert json.loads(done.stdout)["devices"] == []
 
 
-def test_the_script_is_the_module():
+def test_script_is_the_module():
     (script,) = (point for point in entry_points(group="console_scripts", name="sycl-ext"))
     assert script.load() is main
     done = subprocess.run(
@@ -244,7 +244,7 @@ def test_variables_that_change_ids_are_shown(capsys, monkeypatch):
     assert "ZE_AFFINITY_MASK" not in text
 
 
-def test_a_driver_that_somebody_named(tmp_path):
+def test_named_driver_is_shown_in_its_variable(tmp_path):
     environment = {"OCL_ICD_FILENAMES": "/a.so", "OCL_ICD_VENDORS": str(tmp_path)}
     (_, line) = devices_command.environment_lines(environment)
     assert line.startswith("OCL_ICD_FILENAMES=/a.so names the OpenCL drivers")
@@ -256,7 +256,7 @@ def test_drivers_of_the_system(tmp_path):
     assert line.startswith(f"{tmp_path / 'pocl.icd'} names an OpenCL driver (libpocl.so.2)")
 
 
-def test_no_device_at_all():
+def test_devices_without_a_device_names_the_next_step():
     done = run_module("devices", ONEAPI_DEVICE_SELECTOR="level_zero:*")
     assert done.returncode == 1
     assert 'pip install "intel-opencl-rt>=2026.0,<2027"' in done.stdout
@@ -309,7 +309,7 @@ def test_demo_without_dpnp(without_dpnp, tmp_path, capsys):
     assert (tmp_path / "new" / "folder" / "after.png").exists()
 
 
-def test_a_npy_file_becomes_a_picture(tmp_path):
+def test_npy_file_becomes_a_picture(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(6, dtype=">i4").reshape(2, 3, 1) - 3)
     pixels = picture.load(tmp_path / "a.npy")
     assert (pixels.shape, pixels.dtype) == ((2, 3, 3), np.uint8)
@@ -327,7 +327,7 @@ def test_a_npy_file_becomes_a_picture(tmp_path):
         ("a.npy", np.array([[np.nan, 1]]), "not finite"),
     ],
 )
-def test_a_file_that_is_no_picture(tmp_path, name, content, message):
+def test_file_that_is_no_picture_is_refused(tmp_path, name, content, message):
     pytest.importorskip("PIL")
     if isinstance(content, np.ndarray):
         np.save(tmp_path / name, content)
@@ -345,12 +345,12 @@ def test_errors_are_one_line_on_stderr(tmp_path):
 
 
 @pytest.mark.parametrize("device", ["1000000", "quantum:0"])
-def test_a_device_that_is_not_there(device):
+def test_missing_device_is_an_error(device):
     with pytest.raises(SystemExit, match=f"error: .*{device}"):
         main(["demo", "--device", device])
 
 
-def test_a_place_that_cannot_be_written(without_dpnp, tmp_path):
+def test_output_that_cannot_be_written_is_an_error(without_dpnp, tmp_path):
     pytest.importorskip("PIL")
     (tmp_path / "taken").write_text("")
     with pytest.raises(SystemExit, match="name another --output"):

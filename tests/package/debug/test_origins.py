@@ -33,7 +33,7 @@ def test_untraced():
     del capsule
 
 
-def test_every_way_out(tmp_path):
+def test_live_exports_name_their_origins(tmp_path):
     said, _ = run(tmp_path, """
 import numpy as np
 import dpnp, torch
@@ -75,7 +75,7 @@ del capsule
     assert said == []
 
 
-def test_a_warning_at_the_exit(tmp_path):
+def test_exports_alive_at_the_exit_are_listed(tmp_path):
     said, script = run(tmp_path, """
 import sycl_ext as sx
 kept = sx.zeros(3).__dlpack__()

@@ -68,18 +68,18 @@ def lines(request):
 
 
 @pytest.mark.parametrize("code", EXCHANGES)
-def test_one_line_says_what_was_done(lines, code):
+def test_trace_line_says_route_bytes_and_copies(lines, code):
     what, copies = EXCHANGES[code]
     match = LINE.fullmatch(lines[code][0])
     assert match["what"] == what
     assert (int(match["nbytes"]), int(match["copies"])) == (24, copies)
 
 
-def test_there_is_one_line_for_each(lines):
+def test_exchanges_have_a_trace_line_each(lines):
     assert [len(found) for found in lines.values()] == [1] * (len(EXCHANGES) - 1) + [2]
 
 
-def test_a_refusal_has_a_line_too(lines):
+def test_refusal_has_a_trace_line(lines):
     match = LINE.fullmatch(list(lines.values())[-1][1])
     assert match["what"] == "exchange: refused"
     assert match["copies"] == "0"

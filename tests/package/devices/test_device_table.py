@@ -41,13 +41,13 @@ def test_ids_are_those_of_dpctl():
         assert ours.parent is None
 
 
-def test_the_context_of_a_root_is_the_default_context():
+def test_root_device_has_the_default_context():
     for device in roots():
         assert device.default_context
         assert device.sycl_context == device.sycl_device.sycl_platform.default_context
 
 
-def test_the_queue_of_an_entry():
+def test_device_queue_is_that_of_dpctl():
     queue = sx.device().sycl_queue
     assert queue is dpctl.get_device_cached_queue(sx.device().sycl_device)
     assert queue == sx.device().sycl_queue
@@ -57,7 +57,7 @@ def test_the_queue_of_an_entry():
     assert queue.sycl_device == sx.device().sycl_device
 
 
-def test_the_default_device_is_the_one_of_sycl():
+def test_default_device_is_that_of_sycl():
     assert sx.device().sycl_device == dpctl.SyclDevice()
     assert sx.empty(3).device is sx.device()
 
@@ -139,7 +139,7 @@ def test_torch_is_asked_for_its_devices(spec):
 
 
 @pytest.mark.usefixtures("torch_with_xpu")
-def test_a_device_that_torch_does_not_have():
+def test_unknown_xpu_number_is_refused():
     with pytest.raises(ValueError, match="'xpu:2', and torch.xpu has 2"):
         sx.device("xpu:2")
 
@@ -181,7 +181,7 @@ def test_a_device_that_torch_does_not_have():
         (np.zeros(1), ValueError, "host_view"),
     ],
 )
-def test_no_such_device(spec, error, words):
+def test_unknown_device_is_refused(spec, error, words):
     for call in (sx.device, lambda spec: sx.empty(3, device=spec), sx.empty(3).to_device):
         with pytest.raises(error, match=words):
             call(spec)
@@ -206,7 +206,7 @@ def test_register_context():
     assert "context of device 0" in repr(entry)
 
 
-def test_the_same_row_for_the_same_pair(private):
+def test_registered_context_is_registered_once(private):
     context, device = private.sycl_context, private.sycl_device
     for spec in (
         context,
@@ -222,7 +222,7 @@ def test_the_same_row_for_the_same_pair(private):
     assert sx.register_context(sx.device(0).sycl_context) is sx.device(0)
 
 
-def test_a_context_of_several_devices(halves):
+def test_context_of_several_devices_needs_a_device(halves):
     both = dpctl.SyclContext([half.sycl_device for half in halves])
     with pytest.raises(ValueError, match="2 devices.*device="):
         sx.register_context(both)
@@ -253,7 +253,7 @@ def test_sub_devices(halves):
     assert halves[0] is not halves[1]
 
 
-def test_a_cut_by_memory(root):
+def test_numa_partition_needs_several_nodes(root):
     """Most machines have their memory in one place, and cannot be cut there."""
     nodes = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     with contextlib.nullcontext() if len(nodes) > 1 else pytest.raises(sx.SyclError, match="part"):
@@ -286,7 +286,7 @@ EVERYTHING = {
 
 
 @pytest.mark.parametrize("selector", ["gpu", "opencl:banana", "*:*:*:*"])
-def test_a_mistyped_selector(selector):
+def test_mistyped_selector_is_an_error_that_names_it(selector):
     """For each first operation, and the second time: an error that names the variable, no crash."""
     environments.python(
         f"""

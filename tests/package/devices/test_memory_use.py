@@ -71,7 +71,7 @@ def test_small_and_empty_blocks():
 # ---- the limit -----------------------------------------------------------------------------------
 
 
-def test_a_limit():
+def test_limit_refuses_allocations_beyond_it():
     used = of().live_bytes + of(usm_type="shared").live_bytes
     limit(sx.device(), used + 2 * MIB)
     kept = [sx.empty(MIB, "uint8"), sx.empty(MIB, "uint8", usm_type="shared")]
@@ -95,7 +95,7 @@ def test_a_limit():
 
 
 @pytest.mark.parametrize("size", [100, 5 * MIB])
-def test_the_callback_makes_room(size):
+def test_callback_makes_room(size):
     asked, cache = [], [sx.empty(size, "uint8") for _ in range(3)]
 
     def spill(nbytes):
@@ -115,7 +115,7 @@ def test_the_callback_makes_room(size):
     del kept
 
 
-def test_a_callback_that_raises_or_allocates():
+def test_callback_may_raise_and_allocate():
     limit(sx.device(), 0, lambda nbytes: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         sx.empty(1)
@@ -151,7 +151,7 @@ def test_a_callback_that_raises_or_allocates():
     assert len(calls) == 201
 
 
-def test_the_limit_of_a_root_is_that_of_its_contexts_and_parts():
+def test_root_limit_holds_for_contexts_and_sub_devices():
     private = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
     (part, _) = sx.device().create_sub_devices([1, 1])
     asked = []
@@ -217,7 +217,7 @@ def test_allocations_of_several_threads_get_the_room_that_the_callback_makes():
     assert [type(one) for one in found] == [sx.Tensor] * 48
 
 
-def test_a_child_that_is_forked_while_the_callback_runs_has_the_callback():
+def test_child_forked_during_the_callback_has_the_callback():
     """The thread that runs it is not in the child."""
     environments.python(
         """

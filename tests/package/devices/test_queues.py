@@ -54,7 +54,7 @@ FACTS = ("ptr", "shape", "strides", "dtype", "usm_type", "readonly", "device")
         if take != "from_dlpack" or name not in WITHOUT_DLPACK
     ],
 )
-def test_a_view_has_the_queue(name, take, properties):
+def test_view_has_the_given_queue(name, take, properties):
     source, queue = SOURCES[name](), new_queue(*properties)
     as_it_is = sx.as_tensor(source)
     view = TAKES[take](source, queue)
@@ -67,7 +67,7 @@ def test_a_view_has_the_queue(name, take, properties):
     assert as_it_is.sycl_queue != queue
 
 
-def test_the_queue_that_it_has():
+def test_to_device_with_its_own_queue_is_the_tensor():
     """The tensor itself, as for its own device."""
     queue = new_queue("in_order")
     for tensor in (sx.zeros(3), sx.zeros(3, device=queue)):
@@ -93,7 +93,7 @@ def test_from_queue_to_queue():
     assert (part.base, part.ptr, part.size) == (first, first.ptr + 200, 50)
 
 
-def test_a_queue_of_a_private_context(private):
+def test_queue_of_a_private_context_takes_a_copy(private):
     """Where the memory is not is a copy, on that queue."""
     queue = dpctl.SyclQueue(private.sycl_context, private.sycl_device, property="in_order")
     theirs = sx.zeros(3, "int32", device=private)

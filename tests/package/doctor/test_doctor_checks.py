@@ -13,13 +13,13 @@ from sycl_ext._doctor.checks import Finding
 from sycl_ext._doctor.machine import Driver, Library
 
 
-def test_a_machine_where_all_is_well():
+def test_healthy_machine_has_no_finding():
     assert checks.examine(well()) == []
     assert "RESULT: all is well" in report.as_text(well(), [])
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_check_names_the_cause_and_the_cure(name):
+def test_check_names_the_cause_and_the_cure(name):
     machine, wanted, cause, cure = BROKEN[name]
     (finding,) = checks.examine(machine)
     assert finding.id == wanted
@@ -31,7 +31,7 @@ def test_a_check_names_the_cause_and_the_cure(name):
         assert len(line) <= 80 or " " not in line.strip() or "->" in line, line
 
 
-def test_a_runtime_that_is_not_of_pip_may_be_anywhere():
+def test_runtime_that_pip_did_not_install_may_be_anywhere():
     """conda, and an installation of oneAPI, have no package of that name."""
     libraries = (Library("/opt/intel/lib/libsycl.so.9", "", "import sycl_ext"),)
     packages = {k: v for k, v in WELL["packages"].items() if k != "intel-sycl-rt"}
@@ -40,7 +40,7 @@ def test_a_runtime_that_is_not_of_pip_may_be_anywhere():
     assert checks.examine(well(libraries=libraries, packages=packages)) == []
 
 
-def test_every_check_is_tried():
+def test_checks_have_a_broken_machine_each():
     """The name of a check is the id of what it finds; `two` adds the name of the library."""
     checks_by_id = {check.__name__.strip("_").replace("_", "-") for check in checks.CHECKS}
     assert checks_by_id - {"two"} | {"two-libsycl"} == {row[1] for row in BROKEN.values()}

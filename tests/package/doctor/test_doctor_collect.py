@@ -33,11 +33,11 @@ def named(environment, embedded=""):
         ),
     ],
 )
-def test_the_drivers_that_the_loader_looks_at(environment, wanted):
+def test_drivers_are_those_of_the_loader(environment, wanted):
     assert named(environment, "/embedded.so") == wanted
 
 
-def test_what_this_package_has_named_is_not_of_the_environment(monkeypatch):
+def test_driver_named_by_the_package_is_not_of_the_environment(monkeypatch):
     """It names the driver when it is imported, also in this process."""
     monkeypatch.setenv("OCL_ICD_FILENAMES", "/embedded.so")
     for added, there in (("/embedded.so", False), (None, True)):
@@ -55,7 +55,7 @@ def test_drivers_in_files(tmp_path):
     assert "no library is named" in broken[1].error
 
 
-def test_a_driver_that_hangs(tmp_path):
+def test_hanging_driver_is_given_up(tmp_path):
     os.mkfifo(tmp_path / "driver.so")  # nobody will ever write to it
     (driver,) = Machine(timeout=2, _named=[(str(tmp_path / "driver.so"), "a test")]).drivers
     assert driver.error == "it did not end within 2 s"
@@ -75,7 +75,7 @@ def test_gpus_on_the_bus(tmp_path):
     assert Machine(tmp_path).gpus == (Gpu("0000:00:02.0"), Gpu("0000:03:00.0", "xe"))
 
 
-def test_a_driver_of_another_vendor(tmp_path):
+def test_gpus_of_other_vendors_are_found(tmp_path):
     """With the adapter of the runtime, where its loader looks for it."""
     facts = {"libraries": (Library("/nowhere/libur_loader.so.0"),), "prefix": str(tmp_path)}
     assert Machine(tmp_path, **facts).other_gpus == ()
@@ -97,7 +97,7 @@ def test_a_driver_of_another_vendor(tmp_path):
         assert [gpu.adapter for gpu in machine.other_gpus] == [str(adapter), ""]
 
 
-def test_a_group_without_a_name(tmp_path):
+def test_group_without_a_name_is_a_number(tmp_path):
     """In a container: the node's group is a number, and so it stays."""
     node = tmp_path / "dev/dri/renderD128"
     node.parent.mkdir(parents=True)
@@ -111,7 +111,7 @@ def test_a_group_without_a_name(tmp_path):
     assert machine.name_of(grp.getgrgid, 1 << 30) == str(1 << 30)
 
 
-def test_where_conda_keeps_drivers(tmp_path, monkeypatch):
+def test_conda_environment_has_its_own_vendor_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert icd.vendor_folders({}) == ["/etc/OpenCL/vendors"]
     (tmp_path / "conda-meta").mkdir()
@@ -172,7 +172,7 @@ def installed(tmp_path, monkeypatch):
 REQUIREMENTS = ("dpctl>=0.22", "intel-sycl-rt<2027")
 
 
-def test_a_library_that_is_gone(installed):
+def test_missing_library_of_a_package_is_found(installed):
     found = [Missing("umf==1.0", "intel-sycl-rt", ("libb.so.1",))]
     assert list(Machine(requirements=REQUIREMENTS).missing) == found
 
@@ -196,20 +196,20 @@ def test_packages_that_are_gone(installed):
         ({"url": "https://a.b/c.git", "vcs_info": {"vcs": "git"}}, "git+https://a.b/c.git"),
     ],
 )
-def test_where_the_package_came_from(record, arguments, monkeypatch):
+def test_origin_of_the_package_is_that_of_pip(record, arguments, monkeypatch):
     found, package = Machine(), Mock(**{"read_text.return_value": record and json.dumps(record)})
     monkeypatch.setattr(machine, "installed", lambda name: package)
     assert found.origin == arguments
 
 
-def test_the_scope_of_ptrace(tmp_path):
+def test_ptrace_scope_is_read(tmp_path):
     assert Machine(tmp_path).ptrace_scope is None
     (tmp_path / "proc/sys/kernel/yama").mkdir(parents=True)
     (tmp_path / "proc/sys/kernel/yama/ptrace_scope").write_text("1\n")
     assert Machine(tmp_path).ptrace_scope == 1
 
 
-def test_where_sycl_ext_cannot_be_imported_no_device_is_tested(tmp_path, monkeypatch):
+def test_failed_import_leaves_devices_untested(tmp_path, monkeypatch):
     """The tests of a device import it as well, and ended the process: "crashes at exit"."""
 
     def import_package(name):

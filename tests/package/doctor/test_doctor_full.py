@@ -73,7 +73,7 @@ def run(scratch, *arguments, environment="cpu", **variables):
 
 
 @pytest.mark.parametrize("name", list(cases()))
-def test_every_device_of_every_environment(name, tmp_path):
+def test_full_self_test_has_the_expected_outcomes(name, tmp_path):
     assert name in EXPECTED, f"add to EXPECTED the outcome of the full self-test in {name}"
     done = run(tmp_path, "--json", "--quick", environment=name)
     facts = json.loads(done.stdout)["facts"]
@@ -114,7 +114,7 @@ def broken(tmp_path, how, *arguments):
     return said, {step["name"]: step for step in said["facts"]["steps"]}
 
 
-def test_a_device_that_crashes(tmp_path):
+def test_crashing_device_is_tested_on_in_a_new_process(tmp_path):
     """The rest of it is tested in a new process, and nothing twice."""
     said, steps = broken(tmp_path, "crash")
     assert steps["device 0: second process"]["outcome"] == "crashed"
@@ -126,7 +126,7 @@ def test_a_device_that_crashes(tmp_path):
 
 
 @pytest.mark.long  # half a minute, which the device is given
-def test_a_device_that_hangs(tmp_path):
+def test_hanging_device_is_a_finding(tmp_path):
     said, steps = broken(tmp_path, "hang", "--timeout=30")
     assert steps["device 0: second process"]["outcome"] == "crashed"
     assert "it did not end within 30 s" in said["findings"][0]["cause"]
@@ -136,7 +136,7 @@ def test_a_device_that_hangs(tmp_path):
 # ---- conclusions, and the report ---------------------------------------------------------------
 
 
-def test_a_process_that_ends_takes_its_own_with_it(tmp_path, monkeypatch):
+def test_ended_process_takes_its_children_with_it(tmp_path, monkeypatch):
     """A hanging test may have started another process."""
     pid = tmp_path / "pid"
     wait = subprocess.Popen.wait
@@ -177,7 +177,7 @@ FULL = well(
 )
 
 
-def test_the_page_says_what_the_tests_found():
+def test_full_report_shows_the_outcomes():
     assert checks.examine(FULL) == []
     text = report.as_text(FULL, [])
     assert "sub-devices: 2 tiles, (second process: it has neither" in " ".join(text.split())
@@ -195,7 +195,7 @@ def test_the_page_says_what_the_tests_found():
         (3, (CPU, GPU), ""),
     ],
 )
-def test_a_kernel_that_keeps_processes_apart(scope, devices, words):
+def test_ptrace_scope_is_a_warning_for_gpus(scope, devices, words):
     found = checks.examine(well(ptrace_scope=scope, devices=devices, gpus=()))
     assert [finding.id for finding in found] == ([] if words is None else ["ptrace-scope"])
     for finding in found:

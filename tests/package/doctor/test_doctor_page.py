@@ -13,7 +13,7 @@ from sycl_ext._setup import startup
 
 
 @pytest.mark.parametrize("error", ["no device", "no libsycl"])
-def test_the_errors_page_quotes_what_is_said(error):
+def test_errors_page_quotes_the_messages(error):
     """Its other messages are examples that run."""
     if error == "no device":
         said = environments.python(
@@ -26,7 +26,7 @@ def test_the_errors_page_quotes_what_is_said(error):
     assert " ".join(said.split()) in page
 
 
-def test_the_report_is_documented():
+def test_report_fields_are_documented():
     """The fields are what programs rely on: new ones are described, none goes away unseen."""
     text = (ROOT / "docs" / "doctor.md").read_text()
     own = (one for one in vars(machine).values() if is_dataclass(one))

@@ -53,7 +53,7 @@ def only(report):
     return Finding(**finding)
 
 
-def test_this_machine():
+def test_doctor_finds_this_machine_healthy():
     code, report = examine("--root", EMPTY)
     assert (code, report["ok"], report["findings"], report["schema"]) == (0, True, [], SCHEMA)
     facts = report["facts"]
@@ -128,12 +128,12 @@ def test_two_libsycl(tmp_path):
         ("numpy<2025", False),
     ],
 )
-def test_what_asks_for_another_runtime(requirement, other):
+def test_requirement_of_another_runtime_is_recognized(requirement, other):
     assert machine.wants_other_year(requirement, 2026) is other
 
 
 @pytest.mark.parametrize("how", ["asks", "brings"])
-def test_a_package_that_will_load_another_runtime(tmp_path, how):
+def test_package_that_will_load_another_runtime_is_named(tmp_path, how):
     """It is named before anything of it is imported."""
     folder = tmp_path / "jax_oneapi_plugin-0.11.2.dist-info"
     folder.mkdir()
@@ -155,7 +155,7 @@ def test_a_package_that_will_load_another_runtime(tmp_path, how):
     assert finding.then == "or use jax-oneapi-plugin in a process of its own"
 
 
-def test_no_permission(tmp_path):
+def test_device_node_without_permission_is_a_finding(tmp_path):
     node = tmp_path / "dev" / "dri" / "renderD128"
     node.parent.mkdir(parents=True)
     node.write_text("")
@@ -167,7 +167,7 @@ def test_no_permission(tmp_path):
     assert finding.cure == f"sudo chgrp render {node} && sudo chmod g+rw {node}"
 
 
-def test_a_runtime_that_cannot_be_loaded(tmp_path):
+def test_runtime_that_cannot_be_loaded_is_a_finding(tmp_path):
     """The package cannot be imported, and the doctor speaks; any other command names it."""
     (tmp_path / "libsycl.so.9").write_text("no library")
     variables = {"LD_LIBRARY_PATH": str(tmp_path)}
@@ -188,7 +188,7 @@ def test_a_runtime_that_cannot_be_loaded(tmp_path):
     assert "python -m sycl_ext doctor names the problem" in done.stderr.splitlines()[-1]
 
 
-def test_a_crash_is_a_finding(tmp_path):
+def test_crash_of_an_import_is_a_finding(tmp_path):
     """Later tests still run, and earlier ones do not run again."""
     (tmp_path / "dpnp.py").write_text("import os\nos.abort()\n")
     (tmp_path / "torch.py").write_text("raise ImportError('no torch today')\n")
@@ -202,7 +202,7 @@ def test_a_crash_is_a_finding(tmp_path):
     assert "SIGABRT" in report["findings"][0]["cause"]
 
 
-def test_a_crash_at_the_exit(tmp_path):
+def test_crash_at_the_exit_repeats_no_test(tmp_path):
     """Everything was tested by then, and nothing is tested twice."""
     (tmp_path / "torch.py").write_text("import atexit, os\natexit.register(os.abort)\n")
     _, report = examine(PYTHONPATH=str(tmp_path))
@@ -211,7 +211,7 @@ def test_a_crash_at_the_exit(tmp_path):
     assert report["facts"]["steps"][-1]["outcome"] == "crashed"
 
 
-def test_a_gpu_needs_the_driver_of_level_zero(tmp_path):
+def test_gpu_without_a_node_is_a_finding(tmp_path):
     card_at(tmp_path, "0000:03:00.0", "0x8086", "0x038000")
     code, report = examine("--quick", "--root", tmp_path)
     assert code == 0  # the CPU device works

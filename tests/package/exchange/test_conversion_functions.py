@@ -78,12 +78,12 @@ def test_advice_for_a_wrong_number_of_dimensions_works(function, x):
 
 
 @pytest.mark.parametrize("name", ["pandas", pandas])
-def test_a_library_without_from_dlpack_names_its_function(name):
+def test_library_without_from_dlpack_names_its_function(name):
     with pytest.raises(TypeError, match=r"pass one of its functions, such as pandas\.Series"):
         sx.exchange(usm(), name)
 
 
-def test_a_name_means_its_module():
+def test_library_name_means_its_module():
     for name in ("dpnp", "dpnp.tensor", "numpy", "torch", "tvm_ffi"):
         by_name = sx.exchange(usm(), name)
         by_module = sx.exchange(usm(), sys.modules[name])

@@ -21,14 +21,14 @@ def sent(obj):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout(layout, usm_type):
+def test_layout_survives_sending(layout, usm_type):
     tensor, array = LAYOUTS[layout].tensor("bfloat16", usm_type)
     arrived = sent(tensor.as_readonly())
     assert_equal(arrived, array)
     assert (arrived.usm_type, arrived.readonly) == (usm_type, True)
 
 
-def test_the_bytes_are_sent_from_where_they_are():
+def test_bytes_are_sent_without_a_copy():
     tensor = sx.zeros(1000, "float64")
     header, frames = protocol.serialize(tensor)
     assert header["serializer"] == "dask"
@@ -36,13 +36,13 @@ def test_the_bytes_are_sent_from_where_they_are():
     assert np.frombuffer(frame, np.uint8).__array_interface__["data"][0] == tensor.ptr
 
 
-def test_a_frame_without_bytes_may_be_lost(usm_type):
+def test_frame_without_bytes_may_be_lost(usm_type):
     header, frames = dask.serialize(sx.zeros((0, 3), "int16", usm_type=usm_type))
     for arrived in (dask.deserialize(header, frames), dask.deserialize(header, [])):
         assert (arrived.shape, arrived.dtype, arrived.usm_type) == ((0, 3), "int16", usm_type)
 
 
-def test_the_size_is_that_of_the_elements():
+def test_sizeof_is_that_of_the_elements():
     from dask.sizeof import sizeof
 
     assert sizeof(sx.zeros(1 << 20, "uint8")) == 1 << 20
@@ -92,7 +92,7 @@ def test_repeated_elements_of_dpnp_count_once():
     assert sizeof(dpnp.ones((0, 3))) == 0
 
 
-def test_a_broadcast_tensor_is_sent_without_its_repetitions():
+def test_broadcast_tensor_is_sent_without_its_repetitions():
     row = sx.as_tensor(np.broadcast_to(np.arange(3, dtype="int16"), (10**9, 3)), copy=False)
     _, frames = protocol.serialize(row)
     assert sum(memoryview(frame).nbytes for frame in frames) == 6
@@ -131,13 +131,13 @@ def test_dask_does_not_load_the_runtime():
     assert shown.strip() == "True False False ['dask.array']"
 
 
-def test_the_runtime_does_not_load_dask():
+def test_import_does_not_load_dask():
     assert (
         environments.python("import sys, sycl_ext; print('dask' in sys.modules)").strip() == "False"
     )
 
 
 @pytest.mark.parametrize("junk", [{}, {"sycl_ext": []}, {"sycl_ext": [1] * 7}, {"sycl_ext": None}])
-def test_a_header_that_is_not_ours(junk):
+def test_foreign_header_is_refused(junk):
     with pytest.raises((KeyError, TypeError, pickle.UnpicklingError)):
         dask.deserialize(junk, [b""])

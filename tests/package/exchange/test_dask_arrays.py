@@ -124,7 +124,7 @@ def test_comparisons_with_numpy_stay_false():
         lambda x: np.empty_like(x, dtype=[("a", "f4")]),
     ],
 )
-def test_what_cannot_be_stays_a_type_error(call):
+def test_unsupported_dask_operation_stays_a_type_error(call):
     with pytest.raises(TypeError):
         call(dpnp.asarray(NUMBERS))
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_stays_a_type_error(call):
         lambda: da.random.RandomState(1).poisson(3, size=(6, 4), chunks=3),
     ],
 )
-def test_the_backend_makes_dpnp(make):
+def test_dask_backend_makes_dpnp(make):
     expected = make()
     with dask.config.set({"array.backend": "dpnp"}):
         made = make()
@@ -179,7 +179,7 @@ def test_tensors_are_moved_and_cut(axis):
     "imports",
     ["dask.array, dpnp", "dpnp, dask.array", "distributed, dask.array.core, dpnp"],
 )
-def test_the_order_of_imports_does_not_matter(imports):
+def test_order_of_imports_does_not_matter(imports):
     shown = environments.python(
         f"import sycl_ext, numpy as np, {imports}\nprint(np.exp(dpnp.zeros(2)).asnumpy())"
     )
@@ -209,7 +209,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_question_about_dpnp_changes_nothing(question):
+def test_find_spec_of_dpnp_keeps_the_registration(question):
     """It used to take the registration with dask.array away, without a word."""
     shown = environments.python(
         "import importlib.machinery, importlib.util, sys\n"
@@ -227,7 +227,7 @@ def test_a_question_about_dpnp_changes_nothing(question):
 
 
 @pytest.mark.parametrize("imports", ["dask.base", "dask.array"])
-def test_the_token_of_an_array_is_that_of_its_elements(imports):
+def test_token_of_an_array_is_that_of_its_elements(imports):
     shown = environments.python(
         f"import sycl_ext, dpnp, {imports}\n"
         "from dask.base import tokenize\n"

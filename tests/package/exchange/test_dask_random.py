@@ -99,7 +99,7 @@ def assert_same_numbers(call, source):
 
 
 @pytest.mark.parametrize(("source", "name"), CASES)
-def test_the_numbers_are_those_of_numpy(source, name):
+def test_random_numbers_are_those_of_numpy(source, name):
     named = {} if name == "permutation" else SHAPE
     if name.startswith("multi"):
         named = {"size": 5, "chunks": 5}
@@ -123,12 +123,12 @@ SPECIAL = {
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", SPECIAL)
-def test_other_forms_of_arguments(name, source):
+def test_random_numbers_of_special_arguments_are_those_of_numpy(name, source):
     assert_same_numbers(SPECIAL[name], source)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_dtype_is_the_one_that_was_asked_for(dtype):
+def test_random_numbers_have_the_requested_dtype(dtype):
     for call in (
         lambda rng: rng.random(**SHAPE, dtype=dtype),
         lambda rng: rng.standard_normal(**SHAPE, dtype=dtype),

@@ -39,7 +39,7 @@ def tensor(value, usm_type="device"):
     return sx.empty(KB, "uint8", usm_type=usm_type).copy_from(np.full(KB, value, "uint8"))
 
 
-def test_the_oldest_goes_first(data):
+def test_oldest_data_is_spilled_first(data):
     for i in range(6):
         data[i] = tensor(i) if i % 2 else dpnp.full(KB, i, dtype="uint8")
     assert tiers(data) == [[4, 5], [2, 3], [0, 1]]
@@ -48,7 +48,7 @@ def test_the_oldest_goes_first(data):
     assert data.spilled_total.memory >= 2 * KB
 
 
-def test_what_comes_back_is_what_it_was(data):
+def test_spilled_data_comes_back_as_it_was(data):
     for i in range(6):
         data[i] = tensor(i, "shared") if i % 2 else dpnp.full(KB, i, dtype="uint8")
     for i in (0, 1, 5):
@@ -58,7 +58,7 @@ def test_what_comes_back_is_what_it_was(data):
     assert tiers(data)[0] == [1, 5]
 
 
-def test_the_device_memory_is_given_back(data):
+def test_spilled_data_frees_device_memory(data):
     def live():
         return sum(found.live_bytes for found in sx.memory.statistics(sx.device()).values())
 
@@ -74,7 +74,7 @@ def test_repeated_elements_take_no_room_on_the_device(data):
     assert tiers(data)[0] == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_spilled_array_is_freed_without_the_garbage_collector(tmp_path):
+def test_spilled_array_is_freed_without_the_garbage_collector(tmp_path):
     """Dask spills by the memory of the process, and would spill more for what is kept."""
     from distributed.spill import SpillBuffer
 
@@ -100,7 +100,7 @@ def test_a_spilled_array_is_freed_without_the_garbage_collector(tmp_path):
         gc.enable()
 
 
-def test_other_objects_are_on_the_host(data):
+def test_host_objects_stay_on_the_host(data):
     data["array"] = np.arange(10)
     data["host"] = tensor(1, "host")
     data["text"] = "abc"
@@ -110,7 +110,7 @@ def test_other_objects_are_on_the_host(data):
     assert (data["array"].sum(), data["text"], data["host"][3].item()) == (45, "abc", 1)
 
 
-def test_an_allocation_that_fails_makes_room(data):
+def test_failing_allocation_makes_room(data):
     data[0], data[1] = tensor(0), tensor(1)
     used = sum(found.live_bytes for found in sx.memory.statistics(sx.device()).values())
     sx.memory.limit(sx.device(), used + KB // 2, spill.make_room)
@@ -123,7 +123,7 @@ def test_an_allocation_that_fails_makes_room(data):
     assert tiers(data)[0] == []
 
 
-def test_the_workers_of_a_process_make_room_together(data, tmp_path):
+def test_workers_of_a_process_make_room_together(data, tmp_path):
     """The last one does not take the place of the others, nor keep the data of a closed one."""
     other = DeviceSpillBuffer(str(tmp_path / "other"), 2 * KB)
     data[0], other[1] = tensor(0), tensor(1)
@@ -136,7 +136,7 @@ def test_the_workers_of_a_process_make_room_together(data, tmp_path):
     assert gone() is None
 
 
-def test_the_worker_may_empty_the_device_as_well(data):
+def test_eviction_empties_the_device_and_the_host(data):
     """It asks while there is something to move, when its process has too much memory."""
     data[0] = tensor(0)
     moved = 0

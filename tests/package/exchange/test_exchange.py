@@ -64,7 +64,7 @@ def test_usm_then_a_host_view_then_a_copy(usm_type):
     [(lambda x: True, 1), (on_host, 2), (lambda x: on_host(x) and x.is_copy, 3)],
     ids=["USM", "host view", "copy"],
 )
-def test_what_is_taken_ends_it(suits, count):
+def test_first_accepted_offer_ends_the_exchange(suits, count):
     tensor, consumer = usm(), Consumer(suits)
     array, _ = sx.exchange(tensor, consumer)
     assert len(consumer.offered) == count
@@ -87,7 +87,7 @@ REFUSALS = (
 
 
 @pytest.mark.parametrize("error_type", REFUSALS)
-def test_whatever_it_raises(error_type):
+def test_error_of_a_consumer_is_a_refusal(error_type):
     """Libraries differ in what they raise for memory of a device that they do not know."""
     consumer = Consumer(on_host, error_type("unsupported device"))
     array, _ = sx.exchange(usm(), consumer)
@@ -99,14 +99,14 @@ def test_whatever_it_raises(error_type):
 
 
 @pytest.mark.parametrize("error_type", [KeyboardInterrupt, SystemExit])
-def test_what_is_no_refusal_goes_through(error_type):
+def test_base_exceptions_of_a_consumer_go_through(error_type):
     consumer = Consumer(error=error_type())
     with pytest.raises(error_type):
         sx.exchange(usm(), consumer)
     assert len(consumer.offered) == 1
 
 
-def test_the_name_of_a_module_stands_for_it(monkeypatch):
+def test_module_name_stands_for_its_module(monkeypatch):
     library = types.ModuleType("library_of_arrays")
     library.from_dlpack = np.from_dlpack
     monkeypatch.setitem(sys.modules, "library_of_arrays", library)
@@ -120,14 +120,14 @@ def test_the_name_of_a_module_stands_for_it(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["nunpy", "numpy.nothing", ".numpy"])
-def test_a_string_that_names_nothing(name):
+def test_unknown_name_of_a_consumer_is_refused(name):
     for call in (sx.exchange, sx.explain):
         with pytest.raises(ValueError, match="neither a device such as 'gpu:0' nor a module"):
             call(usm(), name)
 
 
 @pytest.mark.parametrize("name", ["gpu:7", "cuda", "host", "xpu:9"])
-def test_a_string_in_the_form_of_a_device_is_one(name):
+def test_string_in_the_form_of_a_device_is_a_device(name):
     with pytest.raises(ValueError, match="^device is"):
         sx.exchange(usm(), name)
 
@@ -143,14 +143,14 @@ def test_a_string_in_the_form_of_a_device_is_one(name):
         ({"host_copy": False}, [(USM, True), (HOST, True)]),
     ],
 )
-def test_what_is_offered_with_copy_and_host_copy(arguments, offered):
+def test_copy_and_host_copy_limit_the_offers(arguments, offered):
     tensor, consumer = usm(), Consumer()
     with pytest.raises(sx.ExchangeError):
         sx.exchange(tensor, consumer, **arguments)
     assert forms(consumer, tensor) == offered
 
 
-def test_the_host_as_the_only_device_ends_with_a_copy():
+def test_exchange_with_the_host_offers_a_view_and_then_a_copy():
     tensor, consumer = usm(), Consumer(lambda x: x.is_copy)
     sx.exchange(tensor, consumer, device=(1, 0))
     assert forms(consumer, tensor) == [(HOST, True), (HOST, False)]
@@ -160,7 +160,7 @@ def test_the_host_as_the_only_device_ends_with_a_copy():
 
 
 @pytest.mark.parametrize("x", [VALUES, memoryview(VALUES), usm], ids=["numpy", "buffer", "tensor"])
-def test_a_device_is_a_consumer(x, private):
+def test_device_is_a_consumer(x, private):
     x = x() if callable(x) else x
     for device in (sx.device(), sx.device().filter_string, (14, 0), 0, private):
         result = sx.exchange(x, device)
@@ -192,7 +192,7 @@ BEFORE_RAISING = {
 
 @pytest.mark.parametrize("error_type", [RuntimeError, TypeError, ValueError, KeyError, OSError])
 @pytest.mark.parametrize("before", BEFORE_RAISING)
-def test_a_function_is_called_again_when_it_refuses(before, error_type):
+def test_function_is_called_again_when_it_refuses(before, error_type):
     act, count = BEFORE_RAISING[before]
     calls = []
 
@@ -224,7 +224,7 @@ def test_exchanges_of_one_thread_interleave():
     assert (of_first, of_second) == ([None], [None, True])
 
 
-def test_the_first_refusal_is_the_cause():
+def test_first_refusal_is_the_cause():
     """It was of the best form."""
     errors = [RuntimeError(str(number)) for number in range(3)]
     left = iter(errors)
@@ -248,7 +248,7 @@ def library_named(name, from_dlpack=np.from_dlpack):
     return library
 
 
-def test_a_copy_that_only_the_layout_needs():
+def test_layout_that_needs_a_copy_counts_as_one():
     """The host reaches the memory, and the consumer takes only compact arrays."""
     tensor, jax = usm()[:, ::2], library_named("jax")
     for arguments in ({"copy": False}, {"host_copy": False}):
@@ -263,7 +263,7 @@ def test_a_copy_that_only_the_layout_needs():
     assert sx.exchange(compact, jax, host_copy=False).ctypes.data == compact.ptr
 
 
-def test_a_copy_that_only_the_address_needs(monkeypatch):
+def test_alignment_that_needs_a_copy_counts_as_one(monkeypatch):
     library = types.SimpleNamespace(from_dlpack=lambda capsule: sx.from_dlpack(capsule).ptr)
     tensorflow = types.ModuleType("tensorflow")
     tensorflow.experimental = types.SimpleNamespace(dlpack=library)
@@ -283,7 +283,7 @@ def export_of(x):
 
 
 @pytest.mark.parametrize("where", ["root", "private", "half", "host"])
-def test_one_copy_is_one(where, private, halves):
+def test_copy_for_a_consumer_is_made_once(where, private, halves):
     """The copy is made where the consumer's own request finds it, and so makes no other."""
     device = {"private": private, "half": halves[0]}.get(where)
     tensor = VALUES if where == "host" else sx.as_tensor(VALUES, device=device, copy=True)
@@ -305,9 +305,7 @@ def test_one_copy_is_one(where, private, halves):
 
 @pytest.mark.parametrize("copy", [None, True])
 @pytest.mark.parametrize("where", ["root", "private", "half"])
-def test_an_array_without_elements_has_an_address_in_the_context_of_dpnp(
-    where, copy, usm_type, private, halves
-):
+def test_empty_array_has_an_address_in_the_context_of_dpnp(where, copy, usm_type, private, halves):
     import dpnp
 
     device = {"private": private, "half": halves[0]}.get(where)

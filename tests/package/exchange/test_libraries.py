@@ -43,12 +43,12 @@ def assert_arrived(arrived, x):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_every_layout(layout, protocol, usm_type):
+def test_layout_survives_the_pickle(layout, protocol, usm_type):
     x = LAYOUTS[layout](numbers(usm_type))
     assert_arrived(pickle.loads(pickle.dumps(x, protocol)), x)
 
 
-def test_another_process_knows_them_without_registering():
+def test_unpickling_needs_no_registration():
     data = pickle.dumps(numbers())
     shown = environments.python(
         f"import pickle; x = pickle.loads({data!r}); print(type(x).__name__, int(x.sum()))"
@@ -56,12 +56,12 @@ def test_another_process_knows_them_without_registering():
     assert shown.strip() == f"dpnp_array {sum(range(24))}"
 
 
-def test_a_library_that_is_not_known():
+def test_unknown_library_is_refused():
     with pytest.raises(ValueError, match="library is 'numpie'; use one of 'dpnp'"):
         sx.pickling.register("dpnp", "numpie")
 
 
-def test_nothing_is_registered_unasked():
+def test_import_registers_no_pickles():
     shown = environments.python("""
 import pickle, dpnp, sycl_ext
 try:

@@ -61,7 +61,7 @@ def library_of(row, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.package}{row.since or ''}")
-def test_a_library(row, layout, kind, monkeypatch, private):
+def test_exchange_with_a_library_follows_its_plan(row, layout, kind, monkeypatch, private):
     source = make(kind, private)
     library = library_of(row, monkeypatch)
     for readonly, copy, host_copy, where in itertools.product(
@@ -77,7 +77,7 @@ def test_a_library(row, layout, kind, monkeypatch, private):
     "consumer",
     [sx, 0, "cpu", (1, 0), ["cpu"], [(1, 0), "cpu"], ["gpu", (1, 0)], "private", ["private", 0]],
 )
-def test_a_device(consumer, kind, private):
+def test_exchange_with_a_device_follows_its_plan(consumer, kind, private):
     source, consumer = make(kind, private), named(consumer, private)
     for layout, copy, host_copy in itertools.product(LAYOUTS.values(), COPIES, (True, False)):
         compare(layout(source), consumer, {"copy": copy, "host_copy": host_copy})
@@ -93,7 +93,7 @@ FUNCTIONS = (
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_of_a_library(name, kind, private):
+def test_exchange_with_a_function_follows_its_plan(name, kind, private):
     """Arrays without elements as well, whose memory has no address."""
     module, _, function = name.rpartition(".")
     call, source = getattr(pytest.importorskip(module), function), make(kind, private)
@@ -111,7 +111,7 @@ class Subclass(np.ndarray):
 
 
 @pytest.mark.parametrize("consumer", ["numpy", "torch", "dpnp", "cpu", (1, 0)])
-def test_an_array_of_a_subclass(consumer):
+def test_exchange_of_a_subclass_follows_its_plan(consumer):
     """Its own protocol says what its memory is, and for plan and exchange alike."""
     array = np.arange(6, dtype="f4").view(Subclass)
     for copy in COPIES:
@@ -187,7 +187,7 @@ def test_memory_that_a_refusal_advises_is_shared_without_a_copy():
     assert sx.exchange(t, dpnp, copy=False).sum() == 21
 
 
-def test_the_cpu_device_is_not_the_host():
+def test_cpu_device_is_not_the_host():
     """Somebody who knows torch writes "cpu"; the message has the way out, and it works."""
     t = sx.zeros(3, usm_type="shared")
     with pytest.raises(BufferError, match=r"device=\(1, 0\), the host"):

@@ -29,13 +29,13 @@ NOT_NOW = Plan(Route.REFUSE, "not without a copy", sx.CopyRefusedError)
         ([NO, TWO], TWO),
     ],
 )
-def test_the_cheapest(candidates, chosen):
+def test_cheapest_device_is_chosen(candidates, chosen):
     found = cheapest(candidates)
     assert (found.route, found.reason) == (chosen.route, chosen.reason)
     assert found.candidates == tuple(candidates)
 
 
-def test_none_will_do():
+def test_refusal_of_all_devices_tells_each_reason():
     found = cheapest([NO, NOT_NOW, NO])
     assert found.route is Route.REFUSE
     assert found.error is sx.CopyRefusedError
@@ -57,7 +57,7 @@ PRODUCERS = {
 
 @pytest.mark.parametrize("importer", [sx.from_dlpack, sx.as_tensor])
 @pytest.mark.parametrize("name", PRODUCERS)
-def test_where_it_is(importer, name, private):
+def test_device_of_the_memory_is_chosen(importer, name, private):
     """A view, wherever in the list the device is."""
     x = PRODUCERS[name]()
     pointer = sx.as_tensor(x).ptr
@@ -71,7 +71,7 @@ def test_where_it_is(importer, name, private):
         assert importer(x, device=devices, copy=False).ptr == pointer
 
 
-def test_a_copy_goes_to_the_first(private):
+def test_copy_goes_to_the_first_device(private):
     t = sx.zeros(5, "int32", device=private)
     assert sx.from_dlpack(t, device=[0, private], copy=True).device is sx.device(0)
     assert sx.from_dlpack(t, device=[private, 0], copy=True).device is private
@@ -90,7 +90,7 @@ class UnreadableError(BufferError):
         raise ValueError("no text")
 
 
-def test_an_exception_of_another_library(private):
+def test_exception_of_another_library_is_the_cause(private):
     """Ours has its kind, and not its class, which may take other arguments than a text."""
 
     class Refusing:
@@ -103,7 +103,7 @@ def test_an_exception_of_another_library(private):
     assert isinstance(caught.value.__cause__, UnreadableError)
 
 
-def test_a_queue_of_the_list_is_the_copys(private):
+def test_queue_in_the_list_is_that_of_the_copy(private):
     queue = dpctl.SyclQueue(property="in_order")
     t = sx.zeros(5, device=private)
     assert sx.as_tensor(t, device=[queue]).sycl_queue == queue
@@ -147,7 +147,7 @@ class OnCuda:
         return np.arange(3, dtype="int32").__dlpack__(max_version=max_version)
 
 
-def test_a_producer_that_has_to_copy_by_itself(private):
+def test_producer_on_cuda_is_copied_unless_refused(private):
     assert sx.from_dlpack(OnCuda(), device=[private, 0]).tolist() == [0, 1, 2]
     with pytest.raises(BufferError):
         sx.from_dlpack(OnCuda(), device=[private, 0], copy=False)
@@ -191,7 +191,7 @@ def test_devices_that_are_not_here_are_passed_over():
 # ---- exchange and explain ------------------------------------------------------------------------
 
 
-def test_a_consumer_that_is_a_list_of_devices(private):
+def test_list_of_devices_is_a_consumer(private):
     t = sx.zeros(5, "int32", device=private)
     assert sx.exchange(t, [0, private]).device is private
     assert sx.exchange(t, [0]).device is sx.device(0)
@@ -205,7 +205,7 @@ def test_a_consumer_that_is_a_list_of_devices(private):
     )
 
 
-def test_a_library_on_the_devices_that_are_acceptable(private):
+def test_library_takes_the_device_that_both_accept(private):
     t = sx.zeros(5, "int32", device=private)
     x = sx.exchange(t, dpnp, device=[private, 0])  # dpnp takes memory of root devices
     assert sx.as_tensor(x).device is sx.device(0)

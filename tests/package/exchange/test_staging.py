@@ -35,14 +35,14 @@ def test_memory_with_gaps_is_staged():
     assert_equal(tensor, array + 1)
 
 
-def test_what_is_read_is_not_written_back():
+def test_staged_memory_for_reading_is_not_written_back():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     with sx.staged(tensor, "r") as memory:
         assert memory.readonly
     assert_equal(tensor, array)
 
 
-def test_an_exception_leaves_the_tensor_as_it_was():
+def test_exception_leaves_the_tensor_as_it_was():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
 
     def fails():
@@ -66,7 +66,7 @@ def test_read_only_memory():
         sx.staged(tensor, "x").__enter__()
 
 
-def test_the_launcher_of_mpi_is_unknown_to_the_process_that_tries(monkeypatch):
+def test_trial_process_does_not_see_the_launcher_of_mpi(monkeypatch):
     """It would take itself for a rank, and wait for the others."""
     started = []
 
@@ -94,12 +94,12 @@ def test_intel_mpi_claims_level_zero_by_a_variable(monkeypatch, backend, offload
     assert (mpi._claim(comm, Mock(backend=backend)) == "") is claimed
 
 
-def test_a_rank_with_a_reason_is_named():
+def test_rank_with_a_reason_is_named():
     comm = Mock(**{"allgather.return_value": ["", "lost", "gone"]})
     assert mpi._agreed(comm, "") == "rank 1: lost"
 
 
-def test_the_last_words_of_the_process_that_tries(monkeypatch):
+def test_trial_process_that_fails_tells_its_last_words(monkeypatch):
     monkeypatch.setattr(mpi.sys, "executable", "/bin/sh")  # which does not read Python
     assert re.search(r"failed: exit code \d+: \S", mpi._try_apart(sx.device()))
 
@@ -122,7 +122,7 @@ class Request:
         return True
 
 
-def test_a_request_is_copied_back_when_it_is_done():
+def test_request_is_copied_back_when_it_is_done():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     request = sx.mpi.staged_request(tensor, "w", Request)
     np.asarray(request.request.memory)[:] = array + 1
@@ -137,7 +137,7 @@ def test_a_request_is_copied_back_when_it_is_done():
     assert_equal(tensor, array)
 
 
-def test_a_request_that_fails_is_given_up():
+def test_failed_request_is_given_up():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     request = sx.mpi.staged_request(tensor, "w", Request)
     np.asarray(request.request.memory)[:] = 0
@@ -148,7 +148,7 @@ def test_a_request_that_fails_is_given_up():
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
-def test_a_signal_during_a_wait_loses_no_data(raised):
+def test_signal_during_a_wait_loses_no_data(raised):
     """Python runs the handler when ``Wait`` has returned, and the request is done."""
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     request = sx.mpi.staged_request(tensor, "w", Request)
@@ -166,7 +166,7 @@ def test_a_signal_during_a_wait_loses_no_data(raised):
     assert_equal(tensor, array + 1)
 
 
-def test_a_request_that_is_never_made():
+def test_request_that_is_never_made_keeps_no_memory():
     tensor, _ = LAYOUTS["sliced"].tensor("int32")
     with pytest.raises(ZeroDivisionError):
         sx.mpi.staged_request(tensor, "r", lambda _: 1 // 0)

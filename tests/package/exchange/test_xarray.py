@@ -20,7 +20,7 @@ def x():
     return xr.DataArray(VALUES, dims=("y", "x"), coords=coordinates, name="a", attrs={"units": "m"})
 
 
-def test_there_and_back(x):
+def test_data_goes_to_dpnp_and_back(x):
     there = x.dpnp.as_dpnp()
     assert (there.dpnp.is_dpnp, x.dpnp.is_dpnp) == (True, False)
     assert type((there * 2).mean("y").data) is dpnp.ndarray
@@ -30,17 +30,17 @@ def test_there_and_back(x):
     assert there.dpnp.to_numpy().tolist() == back.values.tolist() == VALUES.tolist()
 
 
-def test_the_copy_on_the_host_is_ones_own(x):
+def test_host_copy_is_independent(x):
     there = x.dpnp.as_dpnp()
     there.dpnp.as_numpy().values[:] = 0
     assert float(there.sum().dpnp.to_numpy()) == VALUES.sum()
 
 
-def test_a_device(x):
+def test_as_dpnp_takes_a_device(x):
     assert x.dpnp.as_dpnp("cpu").data.sycl_device.is_cpu
 
 
-def test_a_dataset_and_what_stays_on_the_host(x):
+def test_dataset_keeps_dates_on_the_host(x):
     times = np.array(["2026-01-01"] * 3, "M8[ns]")
     dataset = xr.Dataset({"a": x, "time": ("y", times)}, attrs={"title": "t"})
     there = dataset.dpnp.as_dpnp()
@@ -75,7 +75,7 @@ STAYS = {
 
 
 @pytest.mark.parametrize("name", STAYS)
-def test_what_cannot_go_stays_and_the_rest_goes(name):
+def test_unsupported_variable_stays_and_the_rest_goes(name):
     data = STAYS[name]()
     dataset = xr.Dataset({"a": ("y", np.arange(3.0)), "b": ("y", data)})
     there = dataset.dpnp.as_dpnp()
@@ -92,7 +92,7 @@ def test_what_cannot_go_stays_and_the_rest_goes(name):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
-def test_every_number_of_dpnp_goes(dtype):
+def test_numeric_dtypes_go_to_dpnp(dtype):
     there = xr.DataArray(np.ones(3, dtype)).dpnp.as_dpnp()
     assert (type(there.data), there.dtype) == (dpnp.ndarray, dtype)
 
@@ -130,7 +130,7 @@ def test_chunks_of_dask(x):
     assert there.dpnp.as_numpy().sum("x").values.tolist() == VALUES.sum(axis=1).tolist()
 
 
-def test_an_import_of_xarray_alone_loads_nothing_of_this():
+def test_import_of_xarray_does_not_load_the_package():
     shown = environments.python(
         "import sys, xarray\nprint([n for n in ('sycl_ext', 'dpctl') if n in sys.modules])"
     )

@@ -69,7 +69,7 @@ def cases():
 
 
 @pytest.mark.parametrize("name", list(cases()))
-def test_all_that_an_environment_can_do_holds(name, tmp_path):
+def test_report_of_an_environment_holds(name, tmp_path):
     assert name in EXPECTED, f"add to EXPECTED the device that is examined in {name}"
     code, report, page = run(tmp_path, environment=name)
     wrong = {row: one for row, one in verdicts(report).items() if one[0] not in ("held", "cannot")}
@@ -87,7 +87,7 @@ def test_all_that_an_environment_can_do_holds(name, tmp_path):
 # ---- planted defects -----------------------------------------------------------------------------
 
 
-def test_a_driver_whose_barriers_wait_for_nothing_is_found_by_stale_reads(tmp_path):
+def test_driver_without_barriers_is_found_by_stale_reads(tmp_path):
     code, report, page = run(
         tmp_path, "--part=streams", environment="level_zero_v2", FAKEGPU_BARRIERS="0"
     )
@@ -104,7 +104,7 @@ def test_a_driver_whose_barriers_wait_for_nothing_is_found_by_stale_reads(tmp_pa
     assert found["streams", safe][0] == "held"  # the host waits
 
 
-def test_a_driver_that_changes_a_byte_is_found_by_round_trips(tmp_path):
+def test_driver_that_changes_a_byte_is_found_by_round_trips(tmp_path):
     code, report, page = run(
         tmp_path, "--part=round trips", environment="level_zero_v2", FAKEGPU_CORRUPT="2"
     )
@@ -139,7 +139,7 @@ def test_without_a_device_the_error_names_the_doctor(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_output_that_cannot_be_written_is_an_error_at_once(tmp_path):
+def test_output_that_cannot_be_written_is_an_error_at_once(tmp_path):
     (tmp_path / "file").touch()
     error = refused(tmp_path / "file", **environments.cpu())
     assert error.startswith("error: ")

@@ -58,7 +58,7 @@ def test_rows_that_did_not_hold_come_before_those_that_held():
     assert len(row) < LONGEST[0] + 60
 
 
-def test_the_device_the_versions_and_the_settings_are_at_the_top():
+def test_page_begins_with_device_versions_and_settings():
     page = as_page(report([HELD]))
     top = page.partition("## Questions")[0]
     for text in ("Max 1550", "level_zero:gpu:0", "driver 1.6", "xe", "opencl:cpu:0 (without USM)"):
@@ -76,7 +76,7 @@ def test_counts_stand_in_the_summary_and_in_the_table_of_questions():
     assert table[3] == "| part 1 | Is it? | 0 | 1 | 2 | 1.0 |"
 
 
-def test_a_verdict_that_occurred_has_a_column():
+def test_verdict_that_occurred_has_a_column():
     hung = {"row": "x", "verdict": "hung", "detail": "60 s"}
     assert " did not hold | hung | cannot " in as_page(report([hung]))
 
@@ -94,7 +94,7 @@ def test_figures_have_columns_and_a_bar_in_text_is_no_column():
     assert r"| holds | of 3 \| 4 |" in page
 
 
-def test_a_page_where_nothing_held_fits_into_an_issue():
+def test_page_of_many_failures_fits_into_an_issue():
     rows = [{**WRONG, "row": f"row {number} of a report"} for number in range(400)]
     page = as_page(report(rows))
     assert len(page) <= MOST
@@ -104,7 +104,7 @@ def test_a_page_where_nothing_held_fits_into_an_issue():
 # ---- the device of a report ----------------------------------------------------------------------
 
 
-def test_the_default_device_is_the_first_gpu_with_usm():
+def test_default_device_is_the_first_gpu_with_usm():
     without = replace(GPU, id=2, filter_string="opencl:gpu:0", usm_types=())
     assert choose([CPU, without, GPU], None) is GPU
     assert choose([without, CPU], None) is CPU
@@ -112,7 +112,7 @@ def test_the_default_device_is_the_first_gpu_with_usm():
     assert choose([CPU, GPU], "level_zero:gpu:0") is GPU
 
 
-def test_an_unknown_device_is_an_error_that_names_those_that_exist():
+def test_unknown_device_is_an_error_that_lists_the_devices():
     with pytest.raises(ValueError, match=r"no device 'cuda'.*0 \(opencl:cpu:0\), 1 \(level_zero"):
         choose([CPU, GPU], "cuda")
     with pytest.raises(ValueError, match="no SYCL device; python -m sycl_ext doctor says why"):

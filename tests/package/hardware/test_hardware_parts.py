@@ -48,14 +48,14 @@ def test_rows_that_go_wrong_do_not_end_the_part(order):
     assert rows["hangs"]["detail"] == "it did not end within 10 s"
 
 
-def test_a_process_that_dies_at_its_end_is_a_row(order):
+def test_process_that_dies_at_its_end_is_a_row(order):
     rows = run({**order, "module": "broken_end"}, limit=60)
     assert rows["holds"]["verdict"] == "held"
     assert rows["end of the process"]["verdict"] == "crashed"
     assert rows["end of the process"]["detail"].startswith("SIGABRT")
 
 
-def test_a_part_that_cannot_be_imported_is_a_row(order):
+def test_part_that_cannot_be_imported_is_a_row(order):
     rows = run({**order, "module": "no_such_part"}, limit=60)
     assert rows["set-up"]["verdict"] == "crashed"
     assert "No module named 'no_such_part'" in rows["set-up"]["detail"]
@@ -75,7 +75,7 @@ def test_modules_in_the_working_directory_do_not_hide_installed_ones(order, tmp_
     assert run({**order, "module": "broken_end"}, limit=60)["holds"]["verdict"] == "held"
 
 
-def test_a_killed_report_takes_its_process_with_it(order, tmp_path):
+def test_killed_report_takes_its_process_with_it(order, tmp_path):
     code = f"from sycl_ext._hardware.processes import run_part; run_part({order}, 100, 1e9)"
     at = tmp_path / "pid"
     with subprocess.Popen(
@@ -98,7 +98,7 @@ def is_running(pid):
         return False
 
 
-def test_the_parts_need_no_library_but_numpy_and_dpctl():
+def test_parts_need_only_numpy_and_dpctl():
     environments.python("""
 import sys
 import sycl_ext

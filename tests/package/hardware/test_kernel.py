@@ -18,7 +18,7 @@ def queue():
     return sx.device("cpu").sycl_queue
 
 
-def test_the_header_counts_the_ids():
+def test_kernel_header_counts_the_ids():
     module = kernel.late_copy()
     magic, version, _, bound, _ = struct.unpack_from("<5I", module)
     assert (magic, version) == (kernel.MAGIC, kernel.VERSION)
@@ -27,7 +27,7 @@ def test_the_header_counts_the_ids():
 
 @pytest.mark.parametrize("count", [1, kernel.ITEMS, 10 * kernel.ITEMS + 1])
 @pytest.mark.parametrize("loops", [0, 1000])
-def test_it_copies_every_element_and_nothing_behind_them(queue, count, loops):
+def test_kernel_copies_the_elements_and_no_more(queue, count, loops):
     module = dpctl.program.create_program_from_spirv(queue, kernel.late_copy())
     source = sx.empty(count + 8, "int64", usm_type="shared", device="cpu")
     source.copy_from(np.arange(count + 8) + 7)
@@ -37,7 +37,7 @@ def test_it_copies_every_element_and_nothing_behind_them(queue, count, loops):
     assert target.tolist() == [*range(7, 7 + count), *([0] * 8)]
 
 
-def test_a_late_copy_is_pending_and_then_right(queue):
+def test_late_copy_is_pending_and_then_right(queue):
     source = sx.empty(512, "int64", device="cpu").copy_from(np.arange(512))
     target = sx.zeros(512, "int64", device="cpu")
     memories = memory_of(target), memory_of(source)

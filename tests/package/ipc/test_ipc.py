@@ -93,7 +93,7 @@ def test_two_processes_see_one_memory():
         assert seen.endswith("True (6, 1)")
 
 
-def test_nothing_is_copied():
+def test_opened_handle_is_the_same_memory():
     t = shared(order="F")
     opened = sx.ipc.open(sx.ipc.handle(t))
     assert opened.ptr != t.ptr  # another mapping
@@ -113,7 +113,7 @@ def test_read_only_memory_is_mapped_so():
     assert fcntl.fcntl(opened.base._descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
 
 
-def test_a_handle_keeps_the_memory():
+def test_handle_keeps_the_memory():
     handle = sx.ipc.handle(shared())
     gc.collect()
     assert_equal(sx.ipc.open(handle), values((4, 6), "int32"))
@@ -126,7 +126,7 @@ def test_a_handle_keeps_the_memory():
         sx.ipc.open(arrived)
 
 
-def test_a_handle_can_name_the_device(halves):
+def test_handle_opens_on_the_named_device(halves):
     handle = sx.ipc.handle(shared())
     assert sx.ipc.open(handle, device=halves[0]).device is halves[0]
     on_half = sx.ipc.empty(3, device=halves[1])
@@ -136,7 +136,7 @@ def test_a_handle_can_name_the_device(halves):
 # ---- what cannot be shared -----------------------------------------------------------------------
 
 
-def test_nothing_is_copied_silently(usm_type):
+def test_handle_of_other_memory_is_refused_with_a_copy_that_works(usm_type):
     usm, memory = sx.zeros(3, usm_type=usm_type), np.zeros(3)
     for t in (usm, sx.host_view(usm), sx.from_dlpack(memory), sx.host_view(memory)):
         with pytest.raises(BufferError, match="not in memory that processes can share") as refused:
@@ -158,7 +158,7 @@ def test_wrong_arguments():
         _core.IpcExport(sx.zeros(3))
 
 
-def test_no_room_is_a_memory_error(monkeypatch):
+def test_shared_memory_without_room_is_a_memory_error(monkeypatch):
     with pytest.raises(MemoryError, match="bytes of shared memory are more than"):
         sx.ipc.empty(1 << 62, "uint8", device="cpu")
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -188,7 +188,7 @@ def descriptors(free):
 
 
 @pytest.mark.parametrize("free", [0, 1])  # none for the file, none for its mapping
-def test_no_descriptor_left_is_an_error_that_names_the_limit(free):
+def test_exhausted_descriptors_are_an_error_that_names_the_limit(free):
     t, offer = shared(), records.Offer(b"a SYCL handle", 96, None)
     handle = sx.ipc.handle(t)
     calls = {
@@ -209,7 +209,7 @@ def test_no_descriptor_left_is_an_error_that_names_the_limit(free):
         del refused  # its traceback has a descriptor
 
 
-def test_the_advice_of_an_error_about_descriptors_works():
+def test_advice_about_descriptors_works():
     """As the shell understands it, with the hard limit above the soft one."""
     program = """
 import resource, sycl_ext as sx
@@ -250,7 +250,7 @@ def test_memory_is_not_sent_as_bytes_where_no_descriptor_is_left(monkeypatch):
         (errno.EMFILE, "ulimit -n"),
     ],
 )
-def test_an_open_that_the_kernel_refuses_names_the_reason(monkeypatch, number, words):
+def test_open_refused_by_the_kernel_names_the_reason(monkeypatch, number, words):
     """The process lives, and is never said to have ended."""
     handle, real = sx.ipc.handle(shared()), os.open
     offer = records.Offer(b"a SYCL handle", 96, None)
@@ -282,7 +282,7 @@ def test_processes_whose_memory_was_opened_are_remembered_once(monkeypatch):
 # ---- handles that lie ----------------------------------------------------------------------------
 
 
-def test_a_handle_reaches_its_block_and_no_further():
+def test_handle_beyond_its_block_is_refused():
     own = sx.ipc.handle(shared())
     lies = {"shape": [(5, 6)], "_offset": [4, 3], "dtype": ["int64"], "_nbytes": [1 << 40, 95]}
     for name, values_of_it in {**lies, "_strides": [(7, 1), (-6, 1)]}.items():
@@ -292,7 +292,7 @@ def test_a_handle_reaches_its_block_and_no_further():
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(sx.ipc.Handle) if f.name != "_keep"])
-def test_a_changed_handle_names_the_field(name):
+def test_changed_handle_is_refused_by_field(name):
     own = sx.ipc.handle(shared())
     wrong = {
         "mechanism": ["bus", ""],
@@ -311,7 +311,7 @@ def test_a_changed_handle_names_the_field(name):
     assert sx.ipc.open(replace(own)).shape == (4, 6)
 
 
-def test_another_file_is_not_taken_for_the_memory(tmp_path):
+def test_descriptor_of_another_file_is_refused(tmp_path):
     own = sx.ipc.handle(shared())
     read_end, write_end = os.pipe()
     plain = os.open(tmp_path / "plain", os.O_RDWR | os.O_CREAT)
@@ -331,7 +331,7 @@ def test_another_file_is_not_taken_for_the_memory(tmp_path):
             os.close(file)
 
 
-def test_nobody_can_take_the_pages_away():
+def test_shared_memory_cannot_shrink():
     """Memory that shrinks under a mapping is a SIGBUS for its reader."""
     own = sx.ipc.handle(shared())
     with pytest.raises(PermissionError):
@@ -339,7 +339,7 @@ def test_nobody_can_take_the_pages_away():
     assert fcntl.fcntl(own._key.descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SEAL
 
 
-def test_a_device_of_another_machine():
+def test_handle_of_another_machine_is_refused():
     memory = sx.ipc.handle(shared())
     own = replace(memory, mechanism="sycl", _uuid=b"of another one")
     with pytest.raises(BufferError, match="this process does not have"):
@@ -386,7 +386,7 @@ def test_ctrl_c_leaves_no_file_open(monkeypatch):
                 break
 
 
-def test_a_forked_child_withdraws_nothing(monkeypatch):
+def test_forked_child_withdraws_no_offer(monkeypatch):
     offer = records.Offer(b"", 0, None)
     record = offer._memory.record
     monkeypatch.setattr(os, "getpid", lambda: 7)
@@ -421,7 +421,7 @@ def test_memory_of_a_process_that_died(how):
     assert opened.to_numpy().sum() == 5 << 20
 
 
-def test_a_fork_does_not_end_the_memory():
+def test_shared_memory_survives_a_fork():
     shown = environments.python("""
 import os, warnings, sycl_ext as sx
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: a fork where threads are

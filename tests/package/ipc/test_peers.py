@@ -53,7 +53,7 @@ def sleeper():
         (errno.EIO, None, "Input/output error", "one machine as one user"),
     ],
 )
-def test_a_refusal_names_the_cause_and_the_way_out(error, scope, cause, cure):
+def test_refusal_names_the_cause_and_the_way_out(error, scope, cause, cure):
     message = peers.refusal(7, 8, error, scope)
     assert message.startswith("process 8 may not open the device memory of process 7")
     assert errno.errorcode[error] in message
@@ -61,14 +61,14 @@ def test_a_refusal_names_the_cause_and_the_way_out(error, scope, cause, cure):
     assert cure in message
 
 
-def test_a_descriptor_of_another_process(sleeper):
+def test_descriptor_of_another_process_is_reached(sleeper):
     peers.require_descriptor(sleeper, 0)
     peers.require_descriptor(os.getpid(), 12345)  # nothing is taken within a process
     with pytest.raises(BufferError, match="EBADF.*keep the handle there"):
         peers.require_descriptor(sleeper, 12345)
 
 
-def test_a_process_that_has_ended():
+def test_ended_process_is_refused():
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait(60)
     with pytest.raises(BufferError, match="ESRCH.*it has ended"):
@@ -76,7 +76,7 @@ def test_a_process_that_has_ended():
 
 
 @pytest.mark.parametrize(("error", "words"), [("EPERM", "cannot be traced"), ("ENOSYS", "5.6")])
-def test_a_kernel_that_refuses(error, words, sleeper):
+def test_refusal_of_the_kernel_is_told(error, words, sleeper):
     """A real refusal: the kernel answers so from here on."""
     shown = environments.python(f"""{REFUSE}
 import errno
@@ -94,7 +94,7 @@ except BufferError as refusal:
     assert words in shown
 
 
-def test_the_scope_is_read(tmp_path):
+def test_ptrace_scope_is_a_number_or_none(tmp_path):
     assert peers.ptrace_scope(tmp_path / "none") is None
     (tmp_path / "scope").write_text("1\n")
     assert peers.ptrace_scope(tmp_path / "scope") == 1
@@ -113,7 +113,7 @@ def asked(monkeypatch):
     return calls
 
 
-def test_a_permission_ends_with_the_last_object(asked, sleeper):
+def test_permission_ends_with_the_last_object(asked, sleeper):
     first = peers.Permission(sleeper)
     second = peers.Permission(sleeper)
     del first
@@ -124,7 +124,7 @@ def test_a_permission_ends_with_the_last_object(asked, sleeper):
     assert asked == [sleeper, sleeper, 0, os.getpid(), 0]
 
 
-def test_the_id_of_a_process_may_be_any_integer(asked, sleeper):
+def test_process_id_may_be_any_integer(asked, sleeper):
     first, second = peers.Permission(np.int64(sleeper)), peers.Permission(sleeper)
     assert [(type(peer), peer) for peer in asked] == [(int, sleeper)] * 2
     del first, second
@@ -133,7 +133,7 @@ def test_the_id_of_a_process_may_be_any_integer(asked, sleeper):
             peers.Permission(peer)
 
 
-def test_one_ends_while_another_begins(asked, sleeper, monkeypatch):
+def test_permission_may_end_while_another_begins(asked, sleeper, monkeypatch):
     first = [peers.Permission(sleeper)]
     monkeypatch.setattr(peers, "ptrace_scope", lambda: first.clear() or 1)
     second = peers.Permission(sleeper)
@@ -144,7 +144,7 @@ def test_one_ends_while_another_begins(asked, sleeper, monkeypatch):
     del second
 
 
-def test_the_kernel_hears_of_an_end_after_the_next_begin(asked, sleeper, monkeypatch):
+def test_kernel_is_told_the_latest_permission(asked, sleeper, monkeypatch):
     def late(peer, kept=[]):  # noqa: B006
         kept or peer or kept.append(peers.Permission(sleeper))
         asked.append(peer)
@@ -155,19 +155,19 @@ def test_the_kernel_hears_of_an_end_after_the_next_begin(asked, sleeper, monkeyp
 
 
 @pytest.mark.parametrize("scope", [None, 0, 2, 3])
-def test_nothing_is_asked_where_it_changes_nothing(scope, asked, sleeper, monkeypatch):
+def test_kernel_is_asked_only_where_it_matters(scope, asked, sleeper, monkeypatch):
     monkeypatch.setattr(peers, "ptrace_scope", lambda: scope)
     peers.Permission(sleeper)
     assert asked == []
 
 
 @pytest.mark.parametrize("peer", [0, -1, 1 << 40])
-def test_a_peer_that_is_not_there(peer):
+def test_missing_peer_is_refused(peer):
     with pytest.raises(ValueError, match="no such process"):
         sx.ipc.handle(sx.ipc.empty(3, device="cpu"), peer=peer)
 
 
-def test_a_peer_of_shared_host_memory(sleeper, asked):
+def test_peer_of_shared_host_memory_needs_no_permission(sleeper, asked):
     """It needs no permission, so none is left."""
     handle = sx.ipc.handle(sx.ipc.empty(3, device="cpu"), peer=sleeper)
     assert sx.ipc.open(handle).shape == (3,)

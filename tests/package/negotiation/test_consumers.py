@@ -26,13 +26,13 @@ PLAIN = {"c_contiguous": True, "reversed": False, "readonly": False, "ptr": 4096
         ({"alignment": 64}, {"ptr": 4096 + 8}, "multiples of 64"),
     ],
 )
-def test_what_cannot_be_a_view(habit, memory, words):
+def test_habit_of_a_consumer_decides_about_a_copy(habit, memory, words):
     found = Consumer("numpy", **habit).copy_needed(types.SimpleNamespace(**{**PLAIN, **memory}))
     assert (found is None) == (words is None)
     assert words is None or words in found
 
 
-def test_what_no_copy_helps():
+def test_refusal_of_a_consumer_names_the_reason():
     consumer = Consumer("numpy", lacks=("bool",), narrows=lambda: ("int64",), ndims=range(1, 3))
     assert "has no bool" in consumer.refusal(dtype="bool", ndim=1)
     assert "a narrower dtype" in consumer.refusal(dtype="int64", ndim=1)
@@ -52,7 +52,7 @@ def test_jax_narrows_unless_it_was_told_not_to(monkeypatch, wide):
 @pytest.mark.parametrize(
     ("version", "bool_", "float8"), [("1.31.1", False, False), ("1.32.0", True, True)]
 )
-def test_a_row_is_about_versions(monkeypatch, version, bool_, float8):
+def test_consumer_row_depends_on_the_version(monkeypatch, version, bool_, float8):
     """onnxruntime has bool and some of the float8 dtypes since 1.32."""
     value = types.SimpleNamespace(from_dlpack=lambda capsule: capsule)
     module = types.ModuleType("onnxruntime")
@@ -71,7 +71,7 @@ def test_a_row_is_about_versions(monkeypatch, version, bool_, float8):
                 sx.exchange(tensor, module)
 
 
-def test_a_dtype_that_a_consumer_lacks():
+def test_missing_dtype_of_a_consumer_is_refused_with_advice():
     """exchange and explain say so before anything is copied; the advice works."""
     tensor = sx.zeros(3, "bfloat16")
     advice = "dpnp has no bfloat16.*sycl_ext.exchange\\(x, 'numpy'\\).view\\('uint16'\\)"
@@ -122,7 +122,7 @@ def test_array_api_compat_is_what_it_wraps():
     assert sx.exchange(sx.zeros(3), wrapped).tolist() == [0, 0, 0]
 
 
-def test_a_capsule_cannot_be_explained():
+def test_explain_refuses_a_capsule():
     with pytest.raises(TypeError, match="can be used once"):
         sx.explain(sx.zeros(3).__dlpack__(), np)
 

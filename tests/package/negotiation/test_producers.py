@@ -11,7 +11,7 @@ TRAITS = ("immutable", "inverted_readonly", "withheld", "waits_in_description", 
 
 
 @pytest.mark.parametrize("row", PRODUCERS, ids=lambda row: row.package)
-def test_a_row_says_what_it_is_for(row):
+def test_producer_row_has_a_reason_and_a_version(row):
     assert any(getattr(row, trait) for trait in TRAITS)
     assert row.reason[0].isdigit(), "the version that it was seen with"
 
@@ -46,7 +46,7 @@ def test_memory_of_immutable_arrays_is_read_only(module, readonly, arguments):
     assert np.asarray(memory).flags.writeable
 
 
-def test_a_refusal_ends_with_the_advice_for_its_library():
+def test_refusal_ends_with_the_advice_for_its_library():
     class Array:
         __module__ = "pyarrow.lib"
 
@@ -77,7 +77,7 @@ def test_a_refusal_ends_with_the_advice_for_its_library():
         lambda x: sx.exchange(x, "cpu"),
     ],
 )
-def test_a_tensor_whose_export_ends_the_process_is_not_asked(dtype, take):
+def test_tensorflow_dtype_that_ends_the_process_is_not_exported(dtype, take):
     """TensorFlow 2.21 ends the process in ``__dlpack__`` for these dtypes."""
 
     class EagerTensor:

@@ -156,7 +156,7 @@ TABLE = {
 @pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
 @pytest.mark.parametrize("copy", [None, False, True])
 @pytest.mark.parametrize("cell", TABLE)
-def test_every_cell(cell, copy, versioned, readonly):
+def test_plan_of_each_cell_is_that_of_the_table(cell, copy, versioned, readonly):
     source, device, facts, found, routes = TABLE[cell]
     source = source._replace(readonly=readonly)
     request = Request(device, copy, versioned, **facts)
@@ -214,12 +214,12 @@ def test_requested_copy_is_named_where_a_view_was_possible():
             assert planned.reason == found.value
 
 
-def test_the_table_is_complete():
+def test_table_has_each_relation_and_route():
     assert {row[3] for row in TABLE.values()} == set(Relation)
     assert {route for row in TABLE.values() for route in row[4]} == set(Route)
 
 
-def test_a_way_out_that_is_named_is_a_way_out():
+def test_advice_of_a_refusal_leads_to_the_data():
     """The advice of a refusal leads to the data."""
     for source, device, facts, found, _ in TABLE.values():
         for copy in (None, False):
@@ -281,7 +281,7 @@ def outcome(call):
 
 
 @pytest.mark.parametrize("name", TENSORS)
-def test_every_export_is_what_the_plan_says(name, private, halves):
+def test_export_follows_the_plan(name, private, halves):
     """``__dlpack__`` makes plain views in C++, and everything else in Python."""
     tensor = TENSORS[name](private, halves[0])
     root, own = ROOT, (14, tensor.entry_id or 0)
@@ -321,6 +321,6 @@ def test_notes_are_added():
     assert str(found.noting("slow")).endswith("slow")
 
 
-def test_the_kind_of_a_copy_where_the_device_lacks_it():
+def test_copy_falls_back_to_a_usm_kind_of_the_device():
     assert rules.kind_of_copy("shared", ("system", "host", "device")) == "host"
     assert rules.kind_of_copy("host", ()) == "host"

@@ -208,7 +208,7 @@ def test_bytes_of_characters_are_advised_with_a_call_for_any_buffer() -> None:
     assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).tolist() == [*b"abcd"]
 
 
-def test_other_byte_order_is_refused_with_a_call_that_works() -> None:
+def test_swapped_byte_order_is_refused_with_a_call_that_works() -> None:
     swapped = np.dtype("i4").newbyteorder()
     ctype = ctypes.c_int32.__ctype_be__ if swapped.str[0] == ">" else ctypes.c_int32.__ctype_le__
     for x in ((ctype * 3)(1, 2, 3), np.array([1, 2, 3], swapped), memoryview((ctype * 3)(1, 2, 3))):

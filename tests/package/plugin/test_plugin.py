@@ -61,7 +61,7 @@ MISSING = {
 
 
 @pytest.mark.parametrize("missing", MISSING)
-def test_the_variables_without_a_driver_are_one_line(missing):
+def test_missing_driver_is_one_line(missing):
     change, device, said = MISSING[missing]
     done = subprocess.run(
         [sys.executable, "-c", "import runpy, sys\nfrom sycl_ext_pytest import devices\n"
@@ -75,7 +75,7 @@ def test_the_variables_without_a_driver_are_one_line(missing):
     assert said in done.stderr
 
 
-def test_the_example_is_a_project_of_its_own():
+def test_ci_example_is_a_project_of_its_own():
     """In a checkout as well, whose options of pytest need plugins that a user does not have."""
     folder = environments.ROOT / "examples" / "ci"
     done = session(folder, "-p", "no:timeout", "-p", "sycl_ext", "--collect-only")
@@ -89,13 +89,13 @@ def test_workers_see_the_same_devices(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
-def test_a_runtime_that_is_loaded_already(tmp_path):
+def test_runtime_loaded_before_the_plugin_is_an_error(tmp_path):
     done = session(tmp_path, "-p", "dpctl", "--sycl-device=cpu")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "dpctl was imported before" in done.stderr
 
 
-def test_a_session_that_asks_for_nothing_loads_nothing(tmp_path):
+def test_session_without_options_does_not_load_the_package(tmp_path):
     (tmp_path / "test_sample.py").write_text(
         "import sys\n"
         "def test_modules():\n"

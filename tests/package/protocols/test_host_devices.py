@@ -42,7 +42,7 @@ class Announced:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_name_of_the_host_is_the_host(verb: str) -> None:
+def test_host_device_types_are_the_host(verb: str) -> None:
     for announced, named in product(HOST_NAMES, HOST_NAMES):
         result = VERBS[verb](Announced(announced, named))
         assert np.asarray(sx.host_view(result)).tolist() == [0, 1, 2], (announced, named)
@@ -71,7 +71,7 @@ def test_name_of_a_device_is_not_the_host(named: tuple[int, int]) -> None:
         sx.from_dlpack(Announced((1, 0), named))
 
 
-def test_every_cpu_device_can_be_asked_for() -> None:
+def test_cpu_device_of_any_id_can_be_asked_for() -> None:
     tensor = sx.zeros(3, "int32", usm_type="shared")
     for device_id in (0, 1, 7):
         assert np.asarray(sx.exchange(tensor, (1, device_id), copy=False)).tolist() == [0, 0, 0]

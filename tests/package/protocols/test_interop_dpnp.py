@@ -37,7 +37,7 @@ def test_arrays_without_dimensions_stay_writable(usm_type):
             assert call(theirs).readonly
 
 
-def test_an_export_of_dpnp_has_an_offset(usm_type):
+def test_dpnp_export_with_an_offset_is_imported(usm_type):
     array = dpnp.arange(12, dtype="int16", usm_type=usm_type)[5:]
     capsule = array.__dlpack__(max_version=(1, 0))
     assert managed_in(capsule).dl_tensor.byte_offset == 10
@@ -69,7 +69,7 @@ def watched(array, refused=None):
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-def test_the_queue_is_not_waited_for(in_order, usm_type):
+def test_import_of_dpnp_does_not_wait_for_its_queue(in_order, usm_type):
     """Reading the description calls ``SyclQueue.wait()``, which two threads must not do at once."""
     queue = dpctl.SyclQueue(property=["in_order"] if in_order else [])
     array = watched(dpnp.arange(12, dtype="float32", usm_type=usm_type, sycl_queue=queue))
@@ -85,7 +85,7 @@ def test_the_queue_is_not_waited_for(in_order, usm_type):
     assert array.reads == 0
 
 
-def test_what_dpnp_does_not_export_is_described(usm_type):
+def test_dpnp_array_without_export_is_read_by_its_description(usm_type):
     device = dpctl.SyclDevice()
     queue = dpctl.SyclQueue(dpctl.SyclContext(device), device)
     private = dpnp.arange(12, usm_type=usm_type, sycl_queue=queue)
@@ -124,7 +124,7 @@ def test_dlpack_may_be_made_of_the_description(way, of, usm_type):
     assert way(Array()).tolist() == list(range(12))
 
 
-def test_a_function_that_reads_the_description_gets_the_memory_where_it_is(usm_type):
+def test_dpnp_asarray_gets_the_memory_of_the_sub_device(usm_type):
     """``dpnp.asarray`` computes on the sub-device, which a copy for an export would leave."""
     part = sx.device().create_sub_devices([1, 1])[0]
     tensor = sx.zeros(6, device=part, usm_type=usm_type)
@@ -133,7 +133,7 @@ def test_a_function_that_reads_the_description_gets_the_memory_where_it_is(usm_t
 
 
 @pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor])
-def test_an_import_runs_no_python_of_ours(way):
+def test_import_of_dpnp_runs_no_python_of_ours(way):
     """The core finds the queue of the array, and takes its capsule."""
     array = dpnp.ones(3)
     way(array)
@@ -161,7 +161,7 @@ HANDED = {
 
 
 @pytest.mark.parametrize("name", HANDED)
-def test_the_faster_way_in_gives_what_from_dlpack_gives(monkeypatch, name):
+def test_direct_dpnp_construction_gives_what_from_dlpack_gives(monkeypatch, name):
     make, is_described = HANDED[name]
     x, called = make(), []
     plain = sx.exchange(x, dpnp.from_dlpack)  # a function is called as it is
@@ -184,7 +184,7 @@ def test_the_faster_way_in_gives_what_from_dlpack_gives(monkeypatch, name):
     assert dpnp.asnumpy(result).tolist() == dpnp.asnumpy(plain).tolist()
 
 
-def test_a_release_of_dpnp_without_the_faster_way_in(monkeypatch):
+def test_dpnp_without_direct_construction_is_supported(monkeypatch):
     monkeypatch.delattr(dpnp.ndarray, "_create_from_usm_ndarray")
     _dpnp_described.cache_clear()
     try:

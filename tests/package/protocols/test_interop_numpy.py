@@ -22,7 +22,7 @@ def test_negative_strides_arrive_as_a_copy(way, usm_type):
         np.from_dlpack(tensor, device="cpu", copy=False)
 
 
-def test_what_numpy_does_not_take(usm_type):
+def test_numpy_refuses_usm_and_bfloat16(usm_type):
     """Without a word about the host it refuses; bfloat16 it does not know."""
     with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
         np.from_dlpack(sx.zeros(3, usm_type=usm_type))
@@ -31,7 +31,7 @@ def test_what_numpy_does_not_take(usm_type):
 
 
 @pytest.mark.parametrize("dtype", [">i8", "M8[D]", "longdouble", "V4", "U1", "O"])
-def test_a_dtype_that_is_not_exchanged(dtype):
+def test_dtype_that_is_not_exchanged_is_a_buffer_error(dtype):
     """A producer that cannot export, as NumPy itself says; a dtype= is a ValueError."""
     x = np.zeros(3, dtype)
     for take in (
@@ -44,7 +44,7 @@ def test_a_dtype_that_is_not_exchanged(dtype):
     assert sx.explain(x, np).error is BufferError
 
 
-def test_the_stride_of_a_length_of_1_may_be_any():
+def test_stride_of_a_length_of_1_is_ignored():
     """Also one that is not a multiple of the itemsize, as NumPy's own tests have it."""
     x = np.ndarray((10, 5, 1), "f8", np.ones(1000, "u1"), 0, (8, 80, 4))
     for take in (sx.as_tensor, sx.from_dlpack, sx.host_view):

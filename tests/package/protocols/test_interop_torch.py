@@ -23,7 +23,7 @@ def test_without_a_host_view_torch_refuses(usm_type):
         torch.from_dlpack(sx.zeros(3, usm_type=usm_type))
 
 
-def test_an_exchange_runs_little_python_of_ours(usm_type):
+def test_exchange_with_torch_runs_few_frames_of_ours(usm_type):
     """It is a decision, and two calls of the core: a torch function takes less than the frames."""
     tensor = sx.zeros(3, usm_type=usm_type)
     sx.exchange(tensor, torch)

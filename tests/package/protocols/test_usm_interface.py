@@ -58,7 +58,7 @@ def test_description(name, usm_type):
             assert fields["syclobj"].sycl_context == tensor.sycl_context
 
 
-def test_the_queue_is_what_sklearnex_reads(halves):
+def test_syclobj_is_the_queue_that_sklearnex_reads(halves):
     for where in (0, *halves):
         queue = sx.zeros(3, device=where).__sycl_usm_array_interface__["syclobj"]
         assert isinstance(queue.sycl_device.has_aspect_fp64, bool)
@@ -99,7 +99,7 @@ SYCL_OBJECTS = {
 
 
 @pytest.mark.parametrize("form", SYCL_OBJECTS)
-def test_every_form_of_syclobj(form, usm_type):
+def test_syclobj_of_each_form_is_taken(form, usm_type):
     tensor = numbers(usm_type)
     queue = dpctl.SyclQueue(property="in_order")
     found = sx.as_tensor(Described(tensor, syclobj=SYCL_OBJECTS[form](queue)))
@@ -199,20 +199,20 @@ def test_hostile(case):
 
 
 @pytest.mark.parametrize("name", ["data", "shape", "typestr", "syclobj"])
-def test_a_field_that_is_missing(name):
+def test_missing_field_is_named(name):
     with pytest.raises(BufferError, match=name):
         sx.as_tensor(without(numbers(), name))
 
 
 @pytest.mark.parametrize("interface", [3, "x", [], (1, 2), object()])
-def test_no_description(interface):
+def test_malformed_description_is_refused(interface):
     described = Described(numbers())
     described.__sycl_usm_array_interface__ = interface
     with pytest.raises((BufferError, TypeError)):
         sx.as_tensor(described)
 
 
-def test_a_description_that_raises():
+def test_exception_of_a_description_goes_through():
     class Angry:
         @property
         def __sycl_usm_array_interface__(self):
@@ -265,7 +265,7 @@ class Boaster(np.ndarray):
 
 
 @pytest.mark.parametrize("take", [sx.as_tensor, sx.host_view, sx.from_dlpack])
-def test_what_a_subclass_says_of_itself_does_not_count(take):
+def test_description_of_an_ndarray_subclass_is_ignored(take):
     array = np.arange(3.0)[::-1].view(Boaster)
     taken = take(array)
     assert taken.shape == (3,)

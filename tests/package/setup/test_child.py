@@ -58,7 +58,7 @@ def is_spinning(process):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("name", STARTS)
-def test_a_child_dies_with_a_process_that_is_killed(name, how, spins):
+def test_child_dies_with_a_killed_parent(name, how, spins):
     program = STARTS[name].replace("%r", repr(str(spins)))
     variables = dict(environments.cpu(), PYTHONPATH=str(spins.parent))
     if name == "doctor":
@@ -78,7 +78,7 @@ def test_a_child_dies_with_a_process_that_is_killed(name, how, spins):
             os.kill(spinning, signal.SIGKILL)
 
 
-def test_a_child_whose_parent_has_ended_before_it_runs_does_nothing():
+def test_child_of_an_ended_parent_does_nothing():
     """It is the child of another process by then."""
     command = child.command("print('it runs')")
     assert subprocess.run(command, capture_output=True, text=True).stdout == "it runs\n"

@@ -25,11 +25,11 @@ print(sorted(changed), [device.filter_string for device in sx.devices()])
 EMPTY = str(NO_ICD_FILES)
 
 
-def test_a_plain_environment():
+def test_plain_environment_finds_the_cpu_device():
     assert "['OCL_ICD_FILENAMES'] ['opencl:cpu:0'" in environments.python(REPORT, {})
 
 
-def test_the_driver_is_the_one_of_this_environment():
+def test_driver_is_that_of_the_environment():
     driver = icd.embedded_driver()
     assert driver is not None
     assert Path(driver).name == "libintelocl.so"
@@ -42,12 +42,12 @@ def test_opting_out():
 
 
 @pytest.mark.parametrize("name", icd.DECIDED_BY)
-def test_a_variable_that_is_set_to_nothing_decides_nothing(name):
+def test_empty_variable_decides_nothing(name):
     assert "['OCL_ICD_FILENAMES'] ['opencl:cpu:0'" in environments.python(REPORT, {name: ""})
 
 
 @pytest.mark.parametrize("name", ["OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"])
-def test_an_environment_that_has_decided(name):
+def test_decided_environment_is_kept(name):
     assert environments.python(REPORT, {name: EMPTY}).startswith("[] ")
 
 
@@ -67,7 +67,7 @@ print(len(sx.devices()))
     assert output == "0\n"
 
 
-def test_a_process_without_devices():
+def test_process_without_devices_fails_only_where_one_is_needed():
     """A clear error where a device is needed, and none where it is not."""
     output = environments.python(
         """
@@ -153,7 +153,7 @@ def spaced_driver(tmp_path):
     shutil.rmtree(folder)
 
 
-def test_a_space_is_seen_through_a_link(tmp_path):
+def test_space_in_a_path_is_seen_through_a_link(tmp_path):
     (tmp_path / "a space").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "a space")
     for folder in ("a space", "link"):
@@ -163,7 +163,7 @@ def test_a_space_is_seen_through_a_link(tmp_path):
         assert icd.driver_with_space({"OCL_ICD_FILENAMES": named}) == ""
 
 
-def test_a_space_in_the_path_of_the_driver(spaced_driver, tmp_path):
+def test_space_in_the_path_of_the_driver_is_told_with_a_cure(spaced_driver, tmp_path):
     """The error says so, and the advice of the doctor works."""
     program = """
 import sycl_ext as sx
@@ -184,13 +184,13 @@ except sx.SyclError as error:
     shutil.rmtree(tmp_path / ".intel-opencl")
 
 
-def test_what_errors_advise():
+def test_advice_without_a_device_names_the_next_step():
     assert icd.no_device_advice("listed before", DRIVER) == "listed before"
     assert icd.no_device_advice("", DRIVER) == "`python -m sycl_ext doctor` says why"
     assert icd.INSTALL_CPU in icd.no_device_advice("", None)
 
 
-def test_a_library_that_the_driver_does_not_work_with(tmp_path):
+def test_library_that_the_driver_does_not_work_with_is_named(tmp_path):
     """It is in the process already, as with OpenVINO's."""
     other = tmp_path / "libtbb.so.12"
     compiler = ["g++", "-shared", "-Wl,-soname,libtbb.so.12", "-x", "c++", os.devnull, "-o", other]
@@ -221,7 +221,7 @@ for ask in (sx.device, lambda: sx.device("opencl:cpu")):
         (b"\xfc", {"PYTHONUTF8": "1"}),
     ],
 )
-def test_a_path_with_letters_that_are_not_of_the_locale(tmp_path, letters, variables):
+def test_path_beyond_the_locale_is_told(tmp_path, letters, variables):
     driver = tmp_path / os.fsdecode(letters) / "lib" / icd.DRIVER
     driver.parent.mkdir(parents=True)
     driver.write_bytes(b"no library")

@@ -57,12 +57,12 @@ assert again.exchange.__module__ == "sycl_ext" and again.ipc.Handle.__module__ =
         "forget(lambda name: name == 'sycl_ext._core')",
     ],
 )
-def test_a_second_import_works(forget):
+def test_second_import_works(forget):
     """The core works for the package that was imported last; older tensors keep their class."""
     environments.python(PROGRAM.replace("{forget}", forget))
 
 
-def test_an_import_after_one_that_was_interrupted():
+def test_import_after_an_interrupted_one_works():
     environments.python(
         textwrap.dedent("""
         import builtins, sys
@@ -87,7 +87,7 @@ def test_an_import_after_one_that_was_interrupted():
 
 
 @pytest.mark.parametrize("version", ["1.25.2", "1.26.0", "2.5.0.dev0+git20260101"])
-def test_the_oldest_numpy_is_named(version, monkeypatch):
+def test_numpy_that_is_too_old_is_named(version, monkeypatch):
     monkeypatch.setattr(np, "__version__", version)
     if version == "1.25.2":
         with pytest.raises(ImportError, match=r"needs NumPy >= 1.26, and 1.25.2 is .*-m pip"):
@@ -100,12 +100,12 @@ def test_the_oldest_numpy_is_named(version, monkeypatch):
 
 
 @pytest.mark.parametrize("answer", [True, False])
-def test_a_newer_python_tells_its_main_interpreter(answer, monkeypatch):
+def test_main_interpreter_is_told_by_newer_pythons(answer, monkeypatch):
     monkeypatch.setattr(_thread, "_is_main_interpreter", lambda: answer, raising=False)
     assert startup._is_main() is answer
 
 
-def test_the_import_loads_next_to_nothing():
+def test_import_loads_five_small_modules():
     environments.python(
         textwrap.dedent("""
         import os, sys
@@ -138,7 +138,7 @@ def test_dir_shows_the_public_names_and_no_others():
 
 
 @pytest.mark.parametrize("name", elsewhere.ELSEWHERE)
-def test_what_an_error_advises_works(name):
+def test_advice_for_missing_names_works(name):
     known = {
         "sycl_ext": sx,
         "numpy": np,
@@ -186,7 +186,7 @@ def test_public_objects_say_where_they_are_found():
                 assert (value.__module__, value.__name__) == (module.__name__, name)
 
 
-def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
+def test_broken_core_is_told_by_public_names_only():
     """pickle looks for a function that does not say its module in every module there is."""
     environments.python(
         textwrap.dedent("""
@@ -212,7 +212,7 @@ def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
     )
 
 
-def test_an_extension_that_is_the_first_user_meets_a_connected_core():
+def test_extension_as_first_user_meets_a_connected_core():
     environments.python(
         textwrap.dedent("""
         import ctypes, sys
@@ -271,7 +271,7 @@ def test_threads_use_the_package_for_the_first_time(interval):
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_a_fork_waits_for_a_first_use(entry):
+def test_fork_waits_for_a_first_use(entry):
     """Or the child has the lock of a module that nobody loads any more.  Ctrl-C comes after it."""
     first_uses(f"""
         begun = threading.Event()
@@ -298,7 +298,7 @@ def test_a_fork_waits_for_a_first_use(entry):
         """)
 
 
-def test_a_fork_waits_for_no_module_of_other_code(tmp_path):
+def test_fork_waits_for_no_module_of_other_code(tmp_path):
     """That module uses the package while it is loaded, which waits for the fork: a deadlock."""
     (tmp_path / "dpctl_of_a_user.py").write_text(
         "import time, sycl_ext as sx; time.sleep(0.5); sx.zeros(3)"
@@ -369,7 +369,7 @@ def test_in_a_source_tree_the_installed_package_is_used(sources, tmp_path):
     assert (len(files), shape) == (4, "(2,)")
 
 
-def test_a_source_tree_without_a_core(sources):
+def test_source_tree_without_a_core_names_the_way_out(sources):
     """Where no other package is installed; the error says where it is, and the way out."""
     done = subprocess.run(
         [sys.executable, "-S", "-c", "import sycl_ext as sx; sx.zeros(2)"],

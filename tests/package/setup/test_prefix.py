@@ -71,11 +71,11 @@ def give(monkeypatch, path, user):
         ("/", False),
     ],
 )
-def test_a_prefix_is_known_by_its_folders(site, is_in_a_prefix):
+def test_prefix_is_known_by_its_folders(site, is_in_a_prefix):
     assert (prefix.prefix_of(site) is not None) is is_in_a_prefix
 
 
-def test_a_driver_of_the_environment_is_taken(environment, monkeypatch):
+def test_driver_of_the_environment_is_taken(environment, monkeypatch):
     assert found(environment) == str(environment / "lib" / icd.DRIVER)
     (environment / "lib64").symlink_to("lib")
     site = Path("lib64", *SITE_IN_PREFIX.parts[1:])
@@ -84,7 +84,7 @@ def test_a_driver_of_the_environment_is_taken(environment, monkeypatch):
     assert prefix.find(icd.DRIVER, str(environment.parent)) == found(environment)
 
 
-def test_a_driver_five_folders_above_another_place_is_not_taken(tmp_path):
+def test_driver_outside_a_prefix_is_not_taken(tmp_path):
     package = tmp_path / "scratch" / "me" / "libs" / "sycl_ext"
     package.mkdir(parents=True)
     for folder in (tmp_path, *(package.parents[n] for n in range(4))):
@@ -95,7 +95,7 @@ def test_a_driver_five_folders_above_another_place_is_not_taken(tmp_path):
 
 
 @pytest.mark.parametrize("what", [f"lib/{icd.DRIVER}", "lib", "."])
-def test_a_driver_that_others_may_change_is_not_taken(environment, what, monkeypatch):
+def test_driver_that_others_may_change_is_not_taken(environment, what, monkeypatch):
     path = environment / what
     mode = path.stat().st_mode
     path.chmod(mode | 0o002)
@@ -109,7 +109,7 @@ def test_a_driver_that_others_may_change_is_not_taken(environment, what, monkeyp
     assert found(environment) is None
 
 
-def test_a_link_to_a_driver_of_another_user_is_not_taken(environment, tmp_path, monkeypatch):
+def test_link_to_a_driver_of_another_user_is_not_taken(environment, tmp_path, monkeypatch):
     theirs, ours = tmp_path / "theirs.so", environment / "lib" / icd.DRIVER
     ours.unlink()
     theirs.touch(0o755)
@@ -119,7 +119,7 @@ def test_a_link_to_a_driver_of_another_user_is_not_taken(environment, tmp_path, 
     assert found(environment) is None
 
 
-def test_the_owner_of_the_package_may_own_the_driver(environment, monkeypatch):
+def test_owner_of_the_package_may_own_the_driver(environment, monkeypatch):
     """That user's code runs already: a shared installation, or a mount of a container."""
     lib, driver = environment / "lib", environment / "lib" / icd.DRIVER
     give(monkeypatch, lib, 12345)
@@ -129,9 +129,7 @@ def test_the_owner_of_the_package_may_own_the_driver(environment, monkeypatch):
     assert found(environment)
 
 
-def test_a_group_that_may_not_change_the_package_may_not_change_the_driver(
-    environment, monkeypatch
-):
+def test_group_that_may_not_change_the_package_may_not_change_the_driver(environment, monkeypatch):
     status = os.stat_result((0o100664, 0, 0, 1, 1000, 4321, 0, 0, 0, 0))
     real = os.stat
     driver = str(environment / "lib" / icd.DRIVER)
@@ -212,7 +210,7 @@ def test_planted_libraries_in_a_prefix_of_everybody_are_not_loaded(tmp_path):
     assert "every user may write to" in devices(site)
 
 
-def test_the_libraries_of_the_list_are_those_of_the_module():
+def test_listed_libraries_are_those_of_the_module():
     command = ["readelf", "--dynamic", "--wide", _core.__file__]
     dynamic = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     needed = {line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "NEEDED" in line}
@@ -222,7 +220,7 @@ def test_the_libraries_of_the_list_are_those_of_the_module():
 # ---- messages ------------------------------------------------------------------------------------
 
 
-def test_the_doctor_names_a_driver_that_is_not_loaded(environment, monkeypatch):
+def test_doctor_names_a_driver_that_is_not_loaded(environment, monkeypatch):
     monkeypatch.setattr(sys, "prefix", str(environment))
     driver = environment / "lib" / icd.DRIVER
     driver.chmod(0o777)

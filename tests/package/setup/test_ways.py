@@ -10,13 +10,13 @@ from ways import WAYS
 ELSEWHERE = {name: path for names, path in ways.ELSEWHERE.items() for name in names.split()}
 
 
-def test_every_public_function_has_a_row():
+def test_public_functions_have_a_row():
     rows = {ways.named(name) for name in WAYS}
     assert set(ways.public()) - rows - ELSEWHERE.keys() == set()
     assert set(ELSEWHERE) & rows == set()
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_what_is_tested_elsewhere_is_found_there(name):
+def test_functions_without_a_row_are_in_the_named_file(name):
     assert name in set(ways.public())
     assert name.rpartition(".")[2] in (environments.TESTS / ELSEWHERE[name]).read_text()

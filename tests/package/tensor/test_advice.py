@@ -134,7 +134,7 @@ def test_methods():
 
 
 @pytest.mark.parametrize("name", array.ELSEWHERE)
-def test_the_advice_for_a_missing_attribute_is_right(name):
+def test_advice_for_a_missing_attribute_runs(name):
     known = {"x": tensor(), "sycl_ext": sx, "numpy": np, "value": 3, "device": 0}
     known |= {"shape": (4,), "dtype": "int8", "axes": (1, 0)}
     for code in array.ELSEWHERE[name].partition(";")[0].split(", or "):
@@ -143,7 +143,7 @@ def test_the_advice_for_a_missing_attribute_is_right(name):
 
 
 @pytest.mark.parametrize("make", [sx.empty, sx.zeros])
-def test_a_shape_of_several_arguments(make):
+def test_shape_of_several_arguments_is_a_type_error(make):
     with pytest.raises(TypeError, match=r"the shape is one argument, a tuple: \(2, 3\)"):
         make(2, 3)
     with pytest.raises(TypeError, match="the shape is one argument, a tuple"):
@@ -158,7 +158,7 @@ def test_dtypes_of_torch():
 
 
 @pytest.mark.parametrize("values", [["text", "a longer text"], [1, 2.5], [2**70, True]])
-def test_the_advice_for_objects_is_right(values):
+def test_advice_for_objects_runs(values):
     array = np.array(values, object)
     with pytest.raises(BufferError, match=r"dtype object .* pass numpy\.") as caught:
         sx.from_dlpack(array)
@@ -172,7 +172,7 @@ def test_the_advice_for_objects_is_right(values):
 
 
 @pytest.mark.parametrize("take", [sx.from_dlpack, sx.as_tensor, sx.host_view])
-def test_what_numpy_makes_an_array_of(take):
+def test_advice_for_array_likes_names_asarray(take):
     class Image:  # of pillow
         @property
         def __array_interface__(self):
@@ -184,7 +184,7 @@ def test_what_numpy_makes_an_array_of(take):
         assert take(np.asarray(x)) is not None
 
 
-def test_a_buffer_without_dlpack():
+def test_buffer_without_dlpack_is_sent_to_as_tensor():
     with pytest.raises(TypeError, match="no __dlpack_device__; .* as_tensor takes buffers"):
         sx.from_dlpack(b"ab")
     assert sx.as_tensor(b"ab").shape == (2,)

@@ -25,7 +25,7 @@ KINDS = ("device", "shared", "host")
 
 @pytest.mark.parametrize("usm_type", KINDS)
 @pytest.mark.parametrize("array", [SMALL, LARGE], ids=["small", "large"])
-def test_there_and_back(usm_type, array):
+def test_async_copy_goes_to_the_device_and_back(usm_type, array):
     t = sx.empty(array.shape, array.dtype, usm_type=usm_type)
     copy = t.copy_from(array, wait=False)
     assert type(copy) is sx.memory.AsyncCopy
@@ -38,7 +38,7 @@ def test_there_and_back(usm_type, array):
     assert back.result() is back.result()
 
 
-def test_what_comes_later_comes_after_it():
+def test_exports_come_after_an_async_copy():
     """By every protocol, without a wait of the caller."""
     for value in range(20):
         t = sx.zeros(500_000, "int32")
@@ -59,7 +59,7 @@ def test_what_comes_later_comes_after_it():
         assert (array == value).all(), name
 
 
-def test_a_dropped_copy_is_made_and_its_source_is_kept():
+def test_dropped_copy_is_made_and_its_source_is_kept():
     t, source = sx.zeros(LARGE.shape, LARGE.dtype), LARGE.copy()
 
     class Array(np.ndarray):
@@ -74,13 +74,13 @@ def test_a_dropped_copy_is_made_and_its_source_is_kept():
     assert eventually(lambda: gone() is None)
 
 
-def test_nothing_to_copy():
+def test_copy_of_no_elements_is_done():
     assert sx.empty((0, 3)).copy_from(np.empty((0, 3), "float32"), wait=False).done()
     assert sx.empty((0, 3)).to_numpy(wait=False).result().shape == (0, 3)
     assert sx.zeros(()).to_numpy(wait=False).result().shape == ()
 
 
-def test_a_view_is_a_view():
+def test_async_view_copies_nothing():
     t = sx.zeros(5, usm_type="shared")
     assert t.to_numpy(wait=False).result().ctypes.data == t.ptr
     assert t.to_numpy(copy=True, wait=False).result().ctypes.data != t.ptr
@@ -126,7 +126,7 @@ def test_await():
 # ---- the event -----------------------------------------------------------------------------------
 
 
-def test_the_event_of_a_command():
+def test_event_of_a_copy_orders_a_command():
     a = sx.empty(1000, "int32", usm_type="host").copy_from(np.arange(1000, dtype="int32"))
     t, landing = sx.zeros(1000, "int32"), sx.zeros(1000, "int32", usm_type="host")
     memory, host = (dpctl.memory.as_usm_memory(x) for x in (t, landing))

@@ -65,7 +65,7 @@ def number_or_error(call, x):
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
 @pytest.mark.parametrize("call", NUMBERS)
-def test_one_element_is_a_number(call, shape, usm_type):
+def test_tensor_of_one_element_is_a_number(call, shape, usm_type):
     """As NumPy says.  The byte 53 is the digit 5 in text."""
     for dtype in samples.DTYPE_NAMES:
         for value in (53, 0, 1):
@@ -76,7 +76,7 @@ def test_one_element_is_a_number(call, shape, usm_type):
                 assert repr(number_or_error(call, x)) == repr(wanted)  # also NaN
 
 
-def test_what_numpy_does_not_convert_names_the_way_out(usm_type):
+def test_refused_conversion_names_item(usm_type):
     for call in (int, float, complex):
         if number_or_error(call, np.zeros(1)) is TypeError:  # older NumPy converts it
             for x in (tensor := sx.zeros(1, usm_type=usm_type), sx.host_view(tensor)):
@@ -93,7 +93,7 @@ def test_formats_are_those_of_the_number(spec, usm_type):
             assert number_or_error(lambda x: format(x, spec), x) == wanted
 
 
-def test_other_tensors_are_formatted_as_text():
+def test_tensors_are_formatted_as_text():
     """An empty format is `str`, of all of them."""
     for tensor in (sx.zeros(()), sx.zeros(1), sx.zeros((2, 3))):
         for x in (tensor, sx.host_view(tensor)):
@@ -127,7 +127,7 @@ def test_lists_of_narrow_floats_have_their_values():
 
 
 @pytest.mark.parametrize("shape", [(0,), (2,), (0, 3), (1, 2)])
-def test_several_elements_or_none_are_no_number(shape, usm_type):
+def test_tensor_of_several_elements_or_none_is_no_number(shape, usm_type):
     tensor = sx.zeros(shape, "uint8", usm_type=usm_type)
     for x in (tensor, sx.host_view(tensor)):
         for call in (int, float, complex):
@@ -140,7 +140,7 @@ def test_several_elements_or_none_are_no_number(shape, usm_type):
                 call(x)
 
 
-def test_an_index_is_an_integer_of_no_dimensions():
+def test_index_is_an_integer_of_no_dimensions():
     assert [10, 20, 30][sx.zeros((), "uint8")] == 10
     for tensor in (sx.zeros(1, "uint8"), sx.zeros((), "float32"), sx.zeros((), "bool")):
         with pytest.raises(TypeError, match="only"):

@@ -24,19 +24,19 @@ def test_repr(usm_type):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_the_elements_are_those_of_numpy(name):
+def test_elements_are_shown_as_by_numpy(name):
     tensor, array = LAYOUTS[name].tensor("int16")
     assert np.array2string(array, separator=", ", prefix=" " * 7) in repr(tensor)
 
 
-def test_the_threshold_is_that_of_numpy():
+def test_print_threshold_is_that_of_numpy():
     tensor = sx.zeros(1001, "int8")
     assert repr(tensor).startswith("Tensor([0, 0, 0, ..., 0, 0, 0], shape=(1001,)")
     with np.printoptions(threshold=2000):
         assert "..." not in repr(tensor)
 
 
-def test_a_host_view_says_what_it_is_of():
+def test_host_view_shows_its_tensor():
     view = sx.host_view(sx.zeros(2, "int8", usm_type="host"))
     of = "Tensor(" + facts("host", "(2,)") + ")"
     assert repr(view) == f"HostView(shape=(2,), dtype=int8, view of {of})"

@@ -28,7 +28,7 @@ from sycl_ext.memory import register_host
         (lambda: sx.zeros(3, usm_type="host"), 12),
     ],
 )
-def test_what_is_taken(make, nbytes):
+def test_registered_memory_is_closed_with_its_block(make, nbytes):
     with register_host(make()) as registration:
         assert registration.nbytes == nbytes
         assert not registration.closed
@@ -41,12 +41,12 @@ def test_what_is_taken(make, nbytes):
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "text", [1, 2], object()])
-def test_what_has_no_memory(wrong):
+def test_object_without_memory_is_refused(wrong):
     with pytest.raises((TypeError, BufferError)):
         register_host(wrong)
 
 
-def test_the_memory_is_held():
+def test_registration_holds_the_memory():
     memory = mmap.mmap(-1, 4096)
     with register_host(memory), pytest.raises(BufferError, match="exported pointers exist"):
         memory.close()

@@ -15,7 +15,7 @@ def numbers(usm_type="shared", shape=(2, 3)):
 
 
 @pytest.mark.parametrize("copy", [None, False, True])
-def test_a_view_or_a_copy(copy, usm_type):
+def test_host_view_is_a_view_or_a_copy_as_asked(copy, usm_type):
     tensor = numbers(usm_type)
     view = sx.host_view(tensor, copy=copy)
     assert view.is_copy == bool(copy) == (view.ptr != tensor.ptr)
@@ -26,7 +26,7 @@ def test_a_view_or_a_copy(copy, usm_type):
     check_export(view)
 
 
-def test_a_host_view_with_negative_strides(usm_type):
+def test_host_view_with_negative_strides_is_copied(usm_type):
     """The C exchange table hands out such views; torch ends the process on one."""
     tensor = numbers(usm_type)[::-1]
     given = _core.as_host_view(tensor, tensor)

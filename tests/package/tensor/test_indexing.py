@@ -69,12 +69,12 @@ def test_basic_indices(data):
 
 
 @given(shapes, st.one_of(keys, st.lists(keys, max_size=6).map(tuple)))
-def test_any_key_is_right_or_an_index_error(shape, key):
+def test_generated_key_is_right_or_an_index_error(shape, key):
     same_as_numpy(numbered(shape), key)
 
 
 @given(shapes, st.lists(keys, max_size=3).map(tuple), st.lists(keys, max_size=3).map(tuple))
-def test_a_view_of_a_view(shape, first, second):
+def test_view_of_a_view_is_that_of_numpy(shape, first, second):
     array = numbered(shape)
     try:
         wanted = array[first][second]
@@ -96,7 +96,7 @@ def test_not_basic(key):
 
 
 @pytest.mark.parametrize("step", [sys.maxsize, -sys.maxsize, -sys.maxsize - 1, 1 << 61, 1 << 70])
-def test_a_step_beyond_everything(step):
+def test_huge_step_gives_the_view_of_numpy(step):
     array = numbered((2, 3))
     everything = slice(None, None, step)
     for key in (everything, (slice(None), everything), (everything, everything), slice(1, 1, step)):
@@ -111,7 +111,7 @@ def test_a_step_beyond_everything(step):
         np.testing.assert_array_equal(sx.from_dlpack(found).to_numpy(), wanted)
 
 
-def test_any_stride_of_one_element():
+def test_stride_of_one_element_may_be_the_smallest_int64():
     array = np.lib.stride_tricks.as_strided(np.ones(1, "int8"), strides=[-1 << 63])
     assert sx.as_tensor(array)[::-1][::-1].to_numpy() == [1]
 
@@ -147,7 +147,7 @@ def test_reshape(shape, target):
 
 
 @pytest.mark.parametrize("target", [(4, -2), (-1, -2), (2, 1 << 63)])
-def test_the_length_that_no_reshape_takes(target):
+def test_reshape_names_a_length_that_is_refused(target):
     with pytest.raises(ValueError, match=rf"shape\[1\] is {target[1]}"):
         resolve_reshape(4, target)
 

@@ -38,7 +38,7 @@ def address(buffer):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("usm_type", USM_TYPES)
-def test_every_protocol(usm_type, protocol):
+def test_pickle_of_each_protocol_keeps_the_tensor(usm_type, protocol):
     tensor, array = LAYOUTS["C"].tensor("float32", usm_type)
     arrived = sent(tensor, protocol)
     assert type(arrived) is sx.Tensor
@@ -49,7 +49,7 @@ def test_every_protocol(usm_type, protocol):
 
 
 @pytest.mark.parametrize("order", ["0123", "3210", "2031", "1302"])
-def test_the_order_of_the_axes_stays(order):
+def test_pickle_keeps_the_order_of_the_axes(order):
     axes = [int(axis) for axis in order]
     array = np.arange(120, dtype="int16").reshape(2, 3, 4, 5)
     arrived = sent(sx.as_tensor(array, copy=True).transpose(axes))
@@ -75,7 +75,7 @@ def test_read_only_memory_arrives_as_such():
         arrived.copy_from(np.ones(3, "float32"))
 
 
-def test_a_view_of_host_memory_arrives_as_host_usm():
+def test_pickled_host_memory_arrives_as_host_usm():
     array = values((3, 4))
     tensor = sx.from_dlpack(array)
     assert tensor.usm_type == "system"
@@ -96,7 +96,7 @@ def test_out_of_band_bytes_are_the_memory_itself(layout, usm_type):
     assert len(data) < 200
 
 
-def test_any_buffer_is_taken_for_the_bytes(usm_type):
+def test_buffers_of_other_types_are_taken_for_the_bytes(usm_type):
     tensor, array = LAYOUTS["C"].tensor("int32", usm_type)
     data, (buffer,) = out_of_band(tensor)
     raw = bytes(buffer.raw())
@@ -106,7 +106,7 @@ def test_any_buffer_is_taken_for_the_bytes(usm_type):
 
 
 @pytest.mark.parametrize("protocol", [4, 5])
-def test_a_pickle_names_nothing_but_our_function(protocol):
+def test_pickle_names_only_our_function(protocol):
     tensor = sx.zeros((2, 3)).as_readonly()
     words = [
         argument
@@ -120,11 +120,11 @@ def test_a_pickle_names_nothing_but_our_function(protocol):
 # ---- where it arrives ----------------------------------------------------------------------------
 
 
-def test_a_private_context_stays_behind(private, root):
+def test_pickled_tensor_leaves_a_private_context(private, root):
     assert sent(sx.zeros(3, device=private)).device is root
 
 
-def test_a_part_that_nobody_can_name_arrives_on_the_whole(root):
+def test_pickled_tensor_of_an_unnamed_sub_device_arrives_on_its_parent(root):
     foreign = root.sycl_device.create_sub_devices(partition=[1])[0]
     device = sx.device(dpctl.SyclQueue(foreign))
     assert device.kind == "sub_device"
@@ -170,7 +170,7 @@ HERE = ["opencl:cpu:0", "opencl:gpu:0", "level_zero:gpu:0", "level_zero:gpu:1", 
         (("opencl", "accelerator", 0), None),
     ],
 )
-def test_the_nearest_device(wanted, found):
+def test_pickled_device_is_matched_to_the_nearest(wanted, found):
     number = choose(DeviceWords(*wanted), HERE)
     assert (None if number is None else HERE[number]) == found
 
@@ -215,7 +215,7 @@ def test_deepcopy_copies_once():
     assert first.ptr != tensor.ptr
 
 
-def test_what_cannot_be_pickled_says_so():
+def test_pickle_of_a_device_names_the_way_out():
     with pytest.raises(TypeError, match="belongs to this process; send"):
         pickle.dumps(sx.device())
 
@@ -223,14 +223,14 @@ def test_what_cannot_be_pickled_says_so():
 # ---- other processes -----------------------------------------------------------------------------
 
 
-def test_a_device_that_is_not_there():
+def test_pickle_of_a_missing_device_arrives_on_the_default():
     """The first environment has no GPU: what comes from one arrives on the default device."""
     data = pickle.dumps(sx.zeros(2)).replace(b"opencl\x94\x8c\x03cpu", b"opencl\x94\x8c\x03gpu")
     assert b"gpu" in data
     assert pickle.loads(data).device is sx.device()
 
 
-def test_a_pickle_is_loaded_where_nothing_was_imported():
+def test_unpickling_imports_the_package():
     data = pickle.dumps(sx.zeros(2, usm_type="host").copy_from(np.array([3, 4], "float32")))
     shown = environments.python(f"import pickle; print(pickle.loads({data!r}).to_numpy().tolist())")
     assert shown.strip() == "[3.0, 4.0]"
@@ -273,7 +273,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_found_before_anything_is_allocated(lie, monkeypatch):
+def test_altered_pickle_is_refused_before_an_allocation(lie, monkeypatch):
     index, value, message = LIES[lie]
     load, arguments = parts()
     arguments[index] = value
@@ -283,7 +283,7 @@ def test_a_lie_is_found_before_anything_is_allocated(lie, monkeypatch):
     assert message in str(caught.value)
 
 
-def test_a_repeated_axis_costs_nothing():
+def test_broadcast_axis_of_a_pickle_needs_no_memory():
     load, arguments = parts()
     arguments[2:4] = [(2, 3, 1 << 50), (0, 1)]
     huge = load(*arguments)

@@ -47,7 +47,7 @@ class DLPackDType:
         return self.described
 
 
-def test_a_dtype_that_describes_itself_in_dlpack():
+def test_dtype_described_in_dlpack_is_taken():
     for described, name in {
         (2, 16, 1): "float16",
         (0, 64, 1): "int64",
@@ -68,7 +68,7 @@ def test_a_dtype_that_describes_itself_in_dlpack():
         sx.zeros(3, DLPackDType)  # the class
 
 
-def test_a_tensor_does_not_change():
+def test_tensor_attributes_are_read_only():
     tensor = sx.empty((2, 3))
     for name in ("shape", "strides", "dtype", "ptr", "readonly", "device", "base", "T"):
         with pytest.raises(AttributeError):
@@ -77,7 +77,7 @@ def test_a_tensor_does_not_change():
         tensor.nickname = "x"
 
 
-def test_every_public_thing_has_a_docstring():
+def test_public_names_have_docstrings():
     for name in sx.__all__:
         thing = getattr(sx, name)
         if callable(thing):
@@ -136,7 +136,7 @@ def test_weak_references():
 # ---- views ---------------------------------------------------------------------------------------
 
 
-def test_no_assignment():
+def test_item_assignment_names_copy_from():
     """Writing goes through `copy_from`, or through the views of other libraries."""
     tensor = sx.zeros((2, 2), "int8")
     with pytest.raises(TypeError, match=r"does not support item assignment.*copy_from"):

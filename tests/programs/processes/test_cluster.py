@@ -48,7 +48,7 @@ def test_from_worker_to_worker_and_back(layout, client, workers, usm_type):
     assert on_first[1:] == on_second[1:] == ("opencl:cpu:0", usm_type, False)
 
 
-def test_a_spilled_tensor_comes_back(client, workers):
+def test_spilled_tensor_comes_back(client, workers):
     """A worker that runs out of memory writes tensors to its disk as it would send them."""
 
     def spill_and_load(dask_worker):

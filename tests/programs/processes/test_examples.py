@@ -69,7 +69,7 @@ def test_joblib_workers():
 
 
 @pytest.mark.parametrize("where", ["cpu", "level_zero_v2"])
-def test_a_dpnp_array_in_another_process(where, tmp_path):
+def test_two_processes_example_sends_a_small_handle(where, tmp_path):
     """A handle is some hundred bytes, whatever the array has; the other ways send it all."""
     device = "level_zero:gpu:0" if where != "cpu" else "cpu"
     script = EXAMPLES / "two_processes" / "run.py"
@@ -104,7 +104,7 @@ def test_mpi_ranks_with_a_gpu():
         assert f"level_zero:gpu:1 {kind} sum of the broadcast: 1000.0" in shown
 
 
-def test_an_mpi_that_lies():
+def test_mpi_guard_passes_on_two_ranks():
     """`mpi.check`, `staged` with a communicator, and requests."""
     gpu = environments.level_zero()
     command = Path(sys.executable).with_name("mpiexec")

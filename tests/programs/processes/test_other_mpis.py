@@ -40,7 +40,7 @@ def mpi(request):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_the_example(mpi, ranks):
+def test_mpi_example_runs(mpi, ranks):
     programs, options, variables = mpi
     done = subprocess.run(
         [programs / "mpiexec", *options, "-n", str(ranks), programs / "python", EXAMPLE],

@@ -112,7 +112,7 @@ def test_from_actor_to_actor_and_driver(method, arguments, library, actors):
 
 @pytest.mark.parametrize("readonly", [False, True])
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-def test_what_an_array_is_survives(usm_type, readonly, actors):
+def test_array_keeps_kind_flag_and_layout(usm_type, readonly, actors):
     ref = actors[0].array_of.remote(usm_type, readonly)
     expected = (usm_type, readonly, (3, 2), (1, 3))
     assert ray.get(actors[1].state.remote(ref), timeout=60) == expected
@@ -129,7 +129,7 @@ def test_layouts_and_kinds_on_the_cpu_device():
     assert copies_of_arrays("cpu", environments.cpu())
 
 
-def test_the_page_counts_the_copies(tmp_path):
+def test_page_has_the_number_of_copies(tmp_path):
     """None of device USM, and two of USM that processes cannot share, as the runtime reports."""
     variables = {**environments.variables_of("level_zero_v2", tmp_path), "SYCL_UR_TRACE": "2"}
     found = copies_of_arrays("level_zero:gpu:0", variables)
@@ -160,7 +160,7 @@ def copies_of_arrays(device, variables):
     return found
 
 
-def test_the_receiver_works_on_the_memory_of_the_source(actors):
+def test_receiver_works_on_the_memory_of_the_source(actors):
     ref = actors[0].tensor.remote(4)
     assert ray.get(actors[1].describe.remote(ref, 7), timeout=60)[2] == 28
     assert ray.get(actors[0].first.remote()) == 7
@@ -178,7 +178,7 @@ def test_plain_object_store(library, actors):
     assert Worker().describe(x)[1:] == ((10,), 45)
 
 
-def test_another_machine_gets_one_message(actors):
+def test_receiver_on_another_machine_gets_one_message(actors):
     source = sycl_ext_ray.Source(actors[0])
     ref = actors[0].tensor.remote(5)
     ray.get(actors[0].first.remote())
@@ -203,7 +203,7 @@ def test_garbage_is_collected_and_an_opened_tensor_stays(actors):
     assert found.tolist() == list(range(6))
 
 
-def test_a_source_that_dies_is_an_error_of_the_receiver(actors):
+def test_dead_source_is_an_error_of_the_receiver(actors):
     source = ray.remote(num_cpus=0, enable_tensor_transport=True)(Worker).remote()
     ref = source.tensor.remote(5)
     ray.get(source.first.remote())

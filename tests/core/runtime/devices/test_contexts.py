@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
 # ---- sub-devices ---------------------------------------------------------------------------------
 
 
-def test_the_same_cut_gives_the_same_entries(root):
+def test_equal_partitions_give_the_same_entries(root):
     units = root.sycl_device.max_compute_units
     for partition in (1, [1], [1, 1], (1, 1), np.int64(1), np.array([1, 1])):
         parts = root.create_sub_devices(partition)
@@ -37,7 +37,7 @@ def test_the_same_cut_gives_the_same_entries(root):
     assert root.create_sub_devices(1) != root.create_sub_devices([1] * units)
 
 
-def test_the_parts_say_what_they_are(root):
+def test_sub_devices_say_parent_partition_and_number(root):
     for number, part in enumerate(root.create_sub_devices([1, 1])):
         assert (part.kind, part.partition, part.part) == ("sub_device", "counts 1 1", number)
         assert part.parent is root
@@ -47,16 +47,16 @@ def test_the_parts_say_what_they_are(root):
         root.create_sub_devices("counts 1 1")
 
 
-def test_many_threads_cut_at_once(root):
+def test_concurrent_partitions_give_one_entry(root):
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(lambda _: root.create_sub_devices([1]), range(200)))) == 1
 
 
-def test_a_private_context_is_cut_as_its_device_is(root, private):
+def test_private_context_has_the_sub_devices_of_its_device(root, private):
     assert private.create_sub_devices(1) == root.create_sub_devices(1)
 
 
-def test_the_error_of_a_cut_names_cuts_that_work(root):
+def test_partition_error_names_partitions_that_work(root):
     with pytest.raises(sx.SyclError) as caught:
         root.create_sub_devices(10**6)
     several, each = re.findall(r"\(such as (.*?)\)", str(caught.value))
@@ -91,14 +91,14 @@ def test_the_error_of_a_cut_names_cuts_that_work(root):
         ([1.0], TypeError, "partition is"),
     ],
 )
-def test_a_cut_that_cannot_be_made(root, partition, error, words):
+def test_impossible_partition_is_refused(root, partition, error, words):
     count = len(sx.devices())
     with pytest.raises(error, match=words):
         root.create_sub_devices(partition)
     assert len(sx.devices()) == count
 
 
-def test_a_sub_device_of_somebody_else(root):
+def test_sub_device_of_a_third_party_is_known_by_its_handle(root):
     """OpenCL does not tell which part it is, so it is known by its handle."""
     part = root.sycl_device.create_sub_devices(partition=1)[0]
     queue = dpctl.SyclQueue(part)
@@ -116,7 +116,7 @@ def test_a_sub_device_of_somebody_else(root):
     assert sx.device(part) is entry
 
 
-def test_a_part_of_a_part(root):
+def test_sub_device_of_a_sub_device_has_both_parents(root):
     units = root.sycl_device.max_compute_units
     (whole,) = root.create_sub_devices([units])
     for part in whole.create_sub_devices(1):
@@ -134,7 +134,7 @@ def test_a_part_of_a_part(root):
 # ---- (14, id) both ways --------------------------------------------------------------------------
 
 
-def test_there_and_back(root, private, halves):
+def test_device_of_each_form_is_the_same_entry(root, private, halves):
     for entry in (root, private, *halves):
         assert entry.__dlpack_device__() == (14, entry.id)
         for spec in (entry.__dlpack_device__(), entry.id, entry.sycl_queue, entry):
@@ -145,7 +145,7 @@ def test_there_and_back(root, private, halves):
         assert sx.device(entry.sycl_device) is entry
 
 
-def test_many_threads_register_at_once(root):
+def test_concurrent_registrations_give_one_entry_each(root):
     contexts = [dpctl.SyclContext([root.sycl_device]) for _ in range(50)]
     before = len(sx.devices())
     with ThreadPoolExecutor(8) as pool:
@@ -176,7 +176,7 @@ def test_thousands_of_entries_and_eight_threads(entries):
     assert found == [entries, 0, entries]  # different entries, contradictions, new entries
 
 
-def test_a_pointer_is_found_among_many_contexts():
+def test_pointer_is_found_among_many_contexts():
     found = in_a_process("""
         import dpctl, dpctl.memory, numpy as np
         table = labs.load("table_lab")
@@ -234,7 +234,7 @@ def test_a_pointer_is_found_among_many_contexts():
         ({"ONEAPI_DEVICE_SELECTOR": "opencl:*;level_zero:*"}, ["FLAT", "ids count"]),
     ],
 )
-def test_what_the_environment_does_to_ids(environment, words):
+def test_hierarchy_variables_are_explained(environment, words):
     lines = explain_hierarchy(environment)
     assert len(lines) == len(words)
     for line, word in zip(lines, words, strict=True):

@@ -28,7 +28,7 @@ def nothing_cached():
     sx.memory.release_cached()
 
 
-def test_what_is_kept_is_told_and_given_back(usm_type):
+def test_cached_memory_is_told_and_released(usm_type):
     assert sx.memory.cached() == {}
     sizes = [1, 64, 65, 5000, 64 << 10]
     tensors = [make(usm_type, nbytes) for nbytes in sizes]
@@ -39,7 +39,7 @@ def test_what_is_kept_is_told_and_given_back(usm_type):
     assert sx.memory.cached() == {}
 
 
-def test_nothing_is_kept_of_a_private_context(private):
+def test_private_context_caches_no_memory(private):
     for usm_type in ("device", "shared", "host"):
         sx.empty(64, "uint8", usm_type=usm_type, device=private)
         sx.empty(MIB, "uint8", usm_type=usm_type, device=private)
@@ -47,7 +47,7 @@ def test_nothing_is_kept_of_a_private_context(private):
 
 
 @pytest.mark.parametrize("kind", ["host", "system"])
-def test_a_kept_block_serves_no_larger_request(kind):
+def test_cached_block_serves_no_larger_request(kind):
     nbytes = MIB + 5
     first = make(kind, nbytes)
     sx.memory.release_cached()
@@ -69,7 +69,7 @@ def test_a_kept_block_serves_no_larger_request(kind):
     assert cached(kind) == nbytes  # and not the size of the last request
 
 
-def test_no_more_is_kept_than_is_promised(usm_type):
+def test_cached_memory_stays_below_its_limit(usm_type):
     most = 0
     for nbytes in (64, 5000, 64 << 10, 100_000, MIB, 3 * MIB, 9 * MIB, 40 * MIB):
         tensors = [make(usm_type, nbytes) for _ in range(min(200, 100 * MIB // nbytes))]

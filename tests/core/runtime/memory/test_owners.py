@@ -75,7 +75,7 @@ def test_memory_of_a_context_that_was_only_met():
     assert sx.as_tensor(array).device is device
 
 
-def test_a_child_of_a_fork_is_not_hung_by_a_lock_of_the_parent():
+def test_forked_child_is_not_hung_by_a_lock_of_the_parent():
     """Threads register contexts and allocate in them while the process forks.
 
     The child takes the locks of this package and not those of the runtime, which it cannot repair.

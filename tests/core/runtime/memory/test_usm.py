@@ -40,7 +40,7 @@ def test_host_copies_are_page_aligned(usm_type):
         assert view.ptr % 4096 == 0
 
 
-def test_no_two_tensors_share_memory(usm_type):
+def test_tensors_do_not_share_memory(usm_type):
     tensors = [sx.empty(100, "uint8", usm_type=usm_type) for _ in range(200)]
     for number, tensor in enumerate(tensors):
         tensor.copy_from(np.full(100, number, "uint8"))

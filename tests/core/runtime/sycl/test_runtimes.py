@@ -30,13 +30,13 @@ print(len(after) - len(before))
         ("libsycl-preview.so.8", 1),
     ],
 )
-def test_a_library_of_another_name(name, counts, tmp_path):
+def test_library_counts_as_runtime_by_its_name(name, counts, tmp_path):
     path = tmp_path / name
     run([*compiler(), "-shared", "-x", "c++", "/dev/null", "-o", str(path)])
     found = environments.python(LOAD.format(path=str(path)), environments.cpu())
     assert int(found.splitlines()[-1]) == counts
 
 
-def test_the_runtime_of_this_process():
+def test_runtime_of_the_process_is_found():
     (ours,) = _core.loaded_libsycl()
     assert ours.rpartition("/")[2].startswith("libsycl.so")
