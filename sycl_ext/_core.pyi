@@ -458,6 +458,12 @@ def set_hooks(
 ) -> None:
     """Sets the parts of the Python package that the core uses; called once, by the package."""
 
+def set_exchange_hooks(fields: dict[str, Any], /) -> None:
+    """Sets the functions that decide for `exchange`, and that carry a decision out; called once."""
+
+def array_facts(tensor: TensorBase, /) -> int:
+    """What a decision of `exchange` may know of a tensor: the fields of `ArrayFacts`."""
+
 def synchronize(tensor: TensorBase, /) -> None:
     """Waits for the pending work on the tensor's queue."""
 
@@ -488,6 +494,14 @@ def empty(
 
 def find_memory(x: Any, /, copy: bool | None = None, dlpack: bool = False) -> TensorBase:
     """The memory of any object, where it is, by the best protocol that it supports, or only by DLPack."""
+
+def exchange(x: Any, consumer: Any, copy: bool | None, host_copy: bool, device: Any, /) -> Any:
+    """The first attempt of the public `exchange`, along a kept decision; Python makes the others."""
+
+def decide_exchange(
+    x: Any, consumer: Any, copy: bool | None, host_copy: bool, device: Any, /
+) -> Any:
+    """The decision that `exchange` would carry out."""
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return the memory of any DLPack producer as a tensor."""

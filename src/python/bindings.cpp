@@ -6,6 +6,7 @@
 #include "python/bind_dlpack.hpp"
 #include "python/bind_ipc.hpp"
 #include "python/bind_tensors.hpp"
+#include "python/decisions.hpp"
 #include "python/functions.hpp"
 #include "python/host_arrays.hpp"
 
@@ -34,6 +35,13 @@ void bind_hooks(py::module_& m) {
     sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
     sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
   });
+  m.def("set_exchange_hooks", [](const py::dict& fields) {
+    const auto take = [&fields](const char* name) {
+      return py::object(fields[name]).release().ptr();
+    };
+    sycl_ext::exchange_hooks = {take("resolve"), take("decide"), take("carry_out")};
+  });
+  m.def("array_facts", &sycl_ext::array_facts);
   py::list names;
   for (const sycl_ext::DType& one : sycl_ext::dtypes) {
     names.append(py::make_tuple(one.name, one.kind, one.itemsize(), one.code));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "python/docstrings.hpp"
+#include "python/exchange.hpp"
 #include "python/host_arrays.hpp"
 #include "python/imports.hpp"
 #include "python/routes.hpp"
@@ -110,6 +111,31 @@ PyObject* find_memory(PyObject*, const Call& call) {
   const auto [x, copy, dlpack] = signature.read(call);
   return import_object(
       x, {dlpack == Py_True, /*in_place=*/true, copy == Py_False ? Py_False : Py_None});
+}
+
+// ---- exchange and explain -----------------------------------------------------------------------
+
+// Only the package calls them.
+ExchangeRequest read_exchange(const Call& call) {
+  if (call.n_positional != 5 || call.keyword_names) {
+    fail(Error::Kind::type, "five positional arguments are needed");
+  }
+  const auto [consumer, copy, host_copy, device] =
+      std::array{call.args[1], call.args[2], call.args[3], call.args[4]};
+  if (!PyBool_Check(host_copy)) {
+    PyErr_Format(PyExc_TypeError, "host_copy is %R; it must be True or False", host_copy);
+    throw PythonError();
+  }
+  return {consumer, read_copy(copy), host_copy, device};
+}
+
+PyObject* exchange_one(PyObject*, const Call& call) {
+  return exchange(call.args[0], read_exchange(call));
+}
+
+// What exchange would do, for `explain`.
+PyObject* decide_one(PyObject*, const Call& call) {
+  return Py_NewRef(decide_exchange(call.args[0], read_exchange(call)).decision->object.get());
 }
 
 // ---- host_view and to_numpy ---------------------------------------------------------------------
@@ -312,6 +338,14 @@ PyMethodDef* public_functions() {
           "find_memory",
           "find_memory(x, /, copy=None, dlpack=False)\n--\n\nThe memory of any object, where it "
           "is, by the best protocol that it supports, or only by DLPack."),
+      define<exchange_one>(
+          "exchange",
+          "exchange(x, consumer, copy, host_copy, device, /)\n--\n\nThe first attempt of the "
+          "public `exchange`, along a kept decision; Python makes the others."),
+      define<decide_one>(
+          "decide_exchange",
+          "decide_exchange(x, consumer, copy, host_copy, device, /)\n--\n\nThe decision that "
+          "`exchange` would carry out."),
       {nullptr, nullptr, 0, nullptr},
   };
   return functions;

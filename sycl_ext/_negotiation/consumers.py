@@ -13,7 +13,6 @@ NumPy array. `FUNCTIONS` has those that copy, that take something else, or that 
 import functools
 import importlib
 import importlib.util
-import pkgutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from sycl_ext._negotiation.array_facts import ArrayFacts
 from sycl_ext._negotiation.kinds import ALLOCATED, loaded
+from sycl_ext._negotiation.reads import Reads
 
 #: Those without a type in ONNX, and in torch.
 RARE_FP8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
@@ -39,16 +40,21 @@ ALL = ("*",)  # every dtype
 
 @dataclass(frozen=True)
 class Consumer:
-    """One consumer library."""
+    """One consumer library.
+
+    What depends on the configuration of the library is a function without arguments, which a
+    decision asks through its `Reads`.
+    """
 
     package: str  # its import name
     called: str = ""  # the name of a function of it, if the row is about that
     entry: str = ":from_dlpack"  # its importing function, from the package: ".module:name"
     memory: Literal["any", "host", "usm"] = "any"
     #: Kinds of USM that a consumer of host memory also takes, as it is configured now.
-    usm_types: Callable[[], tuple[str, ...]] = tuple
-    #: Whether it takes memory of CUDA or HIP under DLPack's names for that, as it is now.
-    takes_native: Callable[[], bool] = lambda: True
+    usm_types: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    #: Whether it takes memory of CUDA or HIP under DLPack's names for that, as it is now; None: if
+    #: it takes any memory.
+    takes_native: Callable[[], bool] | None = None
     root_only: bool = False  # whether it refuses a sub-device under the id of its root device
     #: Whether it does not name the queue on which it will use the memory: so the export waits.
     drops_stream: bool = False
@@ -69,33 +75,35 @@ class Consumer:
     is_library: bool = True  # whether every exception is a refusal: the function only imports
     lacks: tuple[str, ...] = ()  # dtypes that it does not support
     #: Dtypes that it would silently narrow, as it is configured now.
-    narrows: Callable[[], tuple[str, ...]] = tuple
-    #: Returns a function of the library that takes compact, writable USM of a root device, on its
-    #: shared queue, faster than `entry`: by ``__sycl_usm_array_interface__``.
-    described: Callable[[], Callable[[Any], Any] | None] | None = None
+    narrows: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    #: Returns a function that takes compact, writable USM of a root device, on its shared queue,
+    #: faster than the library's importing function, the argument, and with the same result: by
+    #: ``__sycl_usm_array_interface__``. None: there is none for that function.
+    described: Callable[[Callable[[Any], Any]], Callable[[Any], Any] | None] | None = None
     reason: str = ""  # for the row, with the version in which it was seen
     since: str | None = None  # the first version of the row; None: those before the next row's
 
-    def takes_usm(self, usm_type: str) -> bool:
+    def takes_usm(self, usm_type: str, reads: Reads) -> bool:
         """Whether this consumer is tried with USM of that kind directly."""
-        return self.memory != "host" or usm_type in self.usm_types()
+        return self.memory != "host" or usm_type in reads.answer(self.usm_types)
 
-    def tries_native(self) -> bool:
+    def tries_native(self, reads: Reads) -> bool:
         """Whether this consumer is tried with memory of CUDA or HIP under the name of that."""
-        is_of_host = self.memory == "host" and self.takes_native is Consumer.takes_native
-        return self.memory != "usm" and not is_of_host and self.takes_native()
+        if self.takes_native is None:
+            return self.memory == "any"
+        return self.memory != "usm" and bool(reads.answer(self.takes_native))
 
-    def copy_needed(self, source: Any) -> str | None:
-        """Return why this consumer cannot get a view of a tensor; None: it can."""
-        if source.readonly and self.readonly == "dropped":
+    def copy_needed(self, array: ArrayFacts) -> str | None:
+        """Return why this consumer cannot get a view of an array; None: it can."""
+        if array.readonly and self.readonly == "dropped":
             return f"the memory is read-only, and {self.package} would write to it"
-        if source.readonly and self.readonly == "refused":
+        if array.readonly and self.readonly == "refused":
             return f"the memory is read-only, and {self.package} cannot be told so"
-        if self.strides == "compact" and not source.c_contiguous:
+        if self.strides == "compact" and not array.c_contiguous:
             return f"{self.package} takes compact arrays only"
-        if self.strides == "nonnegative" and source.reversed:
+        if self.strides == "nonnegative" and array.reversed:
             return f"{self.package} does not take negative strides"
-        if self.alignment > 1 and source.ptr % self.alignment:
+        if array.alignment % self.alignment:
             return f"{self.package} needs addresses that are multiples of {self.alignment}"
         return None
 
@@ -104,16 +112,17 @@ class Consumer:
         """The name in messages."""
         return self.called or self.package
 
-    def always_copies(self, source: Any) -> bool:
-        """Whether the result is a copy of a tensor, whatever this consumer is given."""
-        if self.keeps == "C" and not source.c_contiguous:
+    def always_copies(self, array: ArrayFacts) -> bool:
+        """Whether the result is a copy of an array, whatever this consumer is given."""
+        if self.keeps == "C" and not array.c_contiguous:
             return True
-        if self.keeps == "F" and not source.T.c_contiguous:
+        if self.keeps == "F" and not array.f_contiguous:
             return True
-        return self.copies == ALL or source.dtype_name in self.copies
+        return self.copies == ALL or array.dtype in self.copies
 
-    def refusal(self, *, dtype: str, ndim: int) -> str | None:
+    def refusal(self, array: ArrayFacts, reads: Reads) -> str | None:
         """Return why a copy does not help; None: it does."""
+        dtype = array.dtype
         if self.instead:
             return f"{self.title} reads bytes without their dtype and shape; pass {self.instead}"
         if dtype in self.lacks:
@@ -124,19 +133,17 @@ class Consumer:
                 f"library (no dtype is converted silently){view if bits else ''}"
             )
         by_array = self.takes == "NumPy array" or self.narrow_entry
-        if dtype in NARROW and by_array and not _has_ml_dtypes():
+        if dtype in NARROW and by_array and not reads.answer(_has_ml_dtypes):
             return (
                 f"NumPy has no {dtype} of its own; install ml_dtypes, which has, or convert it to "
                 "another dtype first, in its own library"
             )
-        if dtype in self.narrows():
+        if dtype in reads.answer(self.narrows):
             return (
                 f"{self.package} would silently convert {dtype} to a narrower dtype; to allow it, "
                 f"convert it first, in its own library ({self.reason})"
             )
-        if ndim not in self.ndims:
-            return self._wrong_ndim(ndim)
-        return None
+        return None if array.ndim in self.ndims else self._wrong_ndim(array.ndim)
 
     def _wrong_ndim(self, ndim: int) -> str:
         least, most = self.ndims[0], self.ndims[-1]
@@ -189,9 +196,13 @@ def _open3d_usm_types() -> tuple[str, ...]:
     return ALLOCATED if sycl is not None and sycl.device_count() == 1 else ()
 
 
-@functools.cache
-def _dpnp_described() -> Callable[[Any], Any] | None:
-    """Do what ``dpnp.asarray`` does with a description in the end, in a fifth of its time."""
+def _dpnp_described(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
+    """Do what ``dpnp.asarray`` does with a description in the end, in a fifth of its time.
+
+    Only in place of dpnp's own function, and not of one that a program has put there.
+    """
+    if from_dlpack is not loaded("dpnp.dpnp_iface_arraycreation", "from_dlpack"):
+        return None
     try:
         from dpctl.memory import as_usm_memory
         from dpnp import ndarray
@@ -314,7 +325,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         strides="nonnegative",
         copies=ALL,
         lacks=FP8,
-        narrows=lambda: ("float64", "complex128"),
+        narrows=("float64", "complex128"),
         reason="0.32 on the CPU: ValueError on kDLOneAPI and on negative strides; copies whatever "
         "it is given; float64 becomes float32, and complex128 complex64",
     ),
@@ -458,13 +469,14 @@ class Target(NamedTuple):
     """A consumer as it is called."""
 
     row: Consumer  # with the limits of the function
-    call: Callable[[Any], Any]  # takes the object of an offer
+    call: Callable[[Any], Any]  # takes a producer, or what else `row` says
     then: Callable[[Any], Any] | None = None  # a function that takes the array `call` returned
-    is_library: bool = False  # whether `call` is of the package itself, and of no module in it
+    described: Callable[[Any], Any] | None = None  # in place of `call`: `Consumer.described`
+    lasts: bool = False  # whether others find the consumer by its name, so that it may be kept
 
-    def for_narrow(self) -> "Target":
+    def for_narrow(self, reads: Reads) -> "Target":
         """Return the target for bfloat16 and float8."""
-        return self._replace(call=_entry(self.row.package, self.row.narrow_entry))
+        return self._replace(call=_entry(self.row.package, self.row.narrow_entry, reads))
 
     def finish(self, array: Any) -> Any:
         """Pass the library's own array to its function; a class of such arrays has one already."""
@@ -473,18 +485,16 @@ class Target(NamedTuple):
         return array if self.then is None else self.then(array)
 
 
-def find_consumer(consumer: Any) -> Target:
-    """Return how a consumer is called: a module, its name, or a callable."""
+def find_consumer(consumer: Any, reads: Reads | None = None) -> Target:
+    """Return how a consumer is called: a module, its name, or a callable.
+
+    `reads` gets what the answer depends on.
+    """
+    reads = Reads() if reads is None else reads
     if isinstance(consumer, str):
-        consumer = _module_named(consumer)
+        consumer = _module_named(consumer, reads)
     if isinstance(consumer, ModuleType):
-        package = _package_of(consumer.__name__)
-        in_use = sys.modules.get(package)
-        row = consumer_for(package, str(getattr(in_use, "__version__", ""))) or Consumer(package)
-        call = getattr(consumer, "from_dlpack", None)
-        if row.takes != "producer" or not callable(call):
-            call = _importing_function(row)
-        return Target(row, call, is_library=consumer is in_use)
+        return _target_of_module(consumer, reads)
     if not callable(consumer):
         kind = type(consumer)
         raise TypeError(
@@ -496,61 +506,91 @@ def find_consumer(consumer: Any) -> Target:
         function = function.func
     module = _module_of(function)
     package = _package_of(module)
-    known = consumer_for(package, str(getattr(sys.modules.get(package), "__version__", "")))
-    if known is None:
+    row = _row_of(package, reads)
+    if row is None:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         called = f"{module}.{name}" if module else name
-        unknown = Consumer(package or "?", called=called, functions="producer", is_library=False)
-        return Target(unknown, consumer)
-    return _target_of_function(known, consumer, function, module)
+        row = Consumer(package or "?", called=called, functions="producer", is_library=False)
+        target = Target(row, consumer)
+    else:
+        target = _target_of_function(row, consumer, function, module, reads)
+    return target._replace(lasts=_is_found(consumer, {module, package}, reads))
 
 
-def _target_of_function(row: Consumer, consumer: Any, function: Any, module: str) -> Target:
+def _is_found(function: Any, modules: set[str], reads: Reads) -> bool:
+    """Whether a function is an attribute of one of the modules, by its own name."""
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str):
+        return False
+    loaded_ones = [one for one in map(reads.module, sorted(modules)) if one is not None]
+    return any(reads.attribute(one, name) is function for one in loaded_ones)
+
+
+def _row_of(package: str, reads: Reads) -> Consumer | None:
+    """Return the row of a package in the version that is in use, if there is one."""
+    in_use = reads.module(package)
+    version = "" if in_use is None else reads.attribute(in_use, "__version__")
+    return consumer_for(package, str(version))
+
+
+def _target_of_module(module: ModuleType, reads: Reads) -> Target:
+    package = _package_of(module.__name__)
+    row = _row_of(package, reads) or Consumer(package)
+    call = reads.attribute(module, "from_dlpack")
+    if row.takes != "producer" or not callable(call):
+        call = _importing_function(row, reads)
+    lasts = reads.module(module.__name__) is module
+    return Target(row, call, described=row.described and row.described(call), lasts=lasts)
+
+
+def _target_of_function(
+    row: Consumer, consumer: Any, function: Any, module: str, reads: Reads
+) -> Target:
     """Return how a function of a library is called, which may be the inner one of a partial."""
     if getattr(function, "__name__", "") == "from_dlpack":
         return Target(row, consumer)
-    known = _known_function(function, row.package)
+    known = _known_function(function, row.package, reads)
     takes = row.functions
     if known is not None:
         takes = known.takes or takes
         row = replace(row, called=known.name.replace(":", "."), **known.limits)
     if takes == "own array":
-        around = _nearest_module(row, module)
-        call = _importing_function(row) if around is None else around.from_dlpack
-        is_package = call is getattr(sys.modules.get(row.package), "from_dlpack", None)
-        return Target(row, call, consumer, is_package)
+        call = _nearest_import(row, module, reads) or _importing_function(row, reads)
+        return Target(row, call, consumer, row.described and row.described(call))
     if takes == "NumPy array":
         row = replace(row, memory="host", takes=takes, described=None, drops_stream=False)
     return Target(row, consumer)
 
 
-def _known_function(function: Any, package: str) -> Function | None:
+def _known_function(function: Any, package: str, reads: Reads) -> Function | None:
     """Return the row of a function: by identity, because its own name may be another."""
     for row in FUNCTIONS:
         module, _, path = row.name.partition(":")
-        found: Any = sys.modules.get(module) if _package_of(module) == package else None
+        found: Any = reads.module(module) if _package_of(module) == package else None
         for name in path.split("."):
-            found = getattr(found, name, None)
+            found = None if found is None else reads.attribute(found, name)
         if found is not None and found is function:
             return row
     return None
 
 
-def _module_named(name: str) -> ModuleType:
+def _module_named(name: str, reads: Reads) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        found = importlib.import_module(name)
     except (ModuleNotFoundError, ValueError, TypeError) as error:
         raise ValueError(
             f"consumer is {name!r}, which is neither a device such as 'gpu:0' nor a module "
             f"that can be imported ({error}); pass the name of an installed package, such as "
             "'numpy'"
         ) from error
+    reads.module(name)
+    return found
 
 
-def _importing_function(row: Consumer) -> Callable[[Any], Any]:
+def _importing_function(row: Consumer, reads: Reads) -> Callable[[Any], Any]:
     """Return the function of a library that imports arrays."""
     if row.entry:
-        return _entry(row.package, row.entry)
+        return _entry(row.package, row.entry, reads)
     names = [f.name.replace(":", ".") for f in FUNCTIONS if f.name.startswith(f"{row.package}:")]
     such = f", such as {names[0]}" if names else ""
     raise TypeError(
@@ -559,25 +599,36 @@ def _importing_function(row: Consumer) -> Callable[[Any], Any]:
     )
 
 
-def _nearest_module(row: Consumer, name: str) -> Any:
-    """Return the innermost module around a function whose ``from_dlpack`` takes producers."""
+def _nearest_import(row: Consumer, name: str, reads: Reads) -> Any:
+    """Return the ``from_dlpack`` of the innermost module around a function, if it takes producers.
+
+    None: no module has one.
+    """
     while name and row.takes == "producer":
-        module = sys.modules.get(name)
-        if module is not None and hasattr(module, "from_dlpack"):
-            return module
+        module = reads.module(name)
+        found = None if module is None else reads.attribute(module, "from_dlpack")
+        if found is not None:
+            return found
         name = name.rpartition(".")[0]
     return None
 
 
-def _entry(package: str, entry: str) -> Callable[[Any], Any]:
+def _entry(package: str, entry: str, reads: Reads) -> Callable[[Any], Any]:
+    name, _, path = f"{package}{entry}".partition(":")
     try:
-        found: Callable[[Any], Any] = pkgutil.resolve_name(f"{package}{entry}")
+        found: Any = importlib.import_module(name)
+        reads.module(name)
+        for part in path.split("."):
+            found = reads.attribute(found, part)
+        if found is None:
+            raise AttributeError(path)
     except (AttributeError, ImportError, ValueError):
         raise TypeError(
             f"consumer {package} has no {entry.lstrip('.:')}; use the array of "
             "exchange(x, numpy), or pass a module with from_dlpack or a callable"
         ) from None
-    return found
+    call: Callable[[Any], Any] = found
+    return call
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,9 +8,25 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from sycl_ext._negotiation.array_facts import ArrayFacts
 from sycl_ext._negotiation.consumers import CONSUMERS, NARROW, Consumer
+from sycl_ext._negotiation.reads import Reads
 
-PLAIN = {"c_contiguous": True, "reversed": False, "readonly": False, "ptr": 4096}
+PLAIN = ArrayFacts(
+    on_host=False,
+    host_reachable=True,
+    readonly=False,
+    reversed=False,
+    c_contiguous=True,
+    f_contiguous=False,
+    empty=False,
+    own_queue=False,
+    usm_type="shared",
+    dtype="float32",
+    ndim=2,
+    alignment=4096,
+    entry=0,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,22 +39,26 @@ PLAIN = {"c_contiguous": True, "reversed": False, "readonly": False, "ptr": 4096
         ({"strides": "compact"}, {"c_contiguous": False}, "compact arrays only"),
         ({"strides": "nonnegative"}, {"reversed": True}, "does not take negative"),
         ({"strides": "any"}, {"c_contiguous": False, "reversed": True}, None),
-        ({"alignment": 64}, {"ptr": 4096 + 8}, "multiples of 64"),
+        ({"alignment": 64}, {"alignment": 8}, "multiples of 64"),
     ],
 )
 def test_habit_of_a_consumer_decides_about_a_copy(habit, memory, words):
-    found = Consumer("numpy", **habit).copy_needed(types.SimpleNamespace(**{**PLAIN, **memory}))
+    found = Consumer("numpy", **habit).copy_needed(PLAIN._replace(**memory))
     assert (found is None) == (words is None)
     assert words is None or words in found
 
 
 def test_refusal_of_a_consumer_names_the_reason():
     consumer = Consumer("numpy", lacks=("bool",), narrows=lambda: ("int64",), ndims=range(1, 3))
-    assert "has no bool" in consumer.refusal(dtype="bool", ndim=1)
-    assert "a narrower dtype" in consumer.refusal(dtype="int64", ndim=1)
-    assert "this one has 0; pass x.reshape((1,))" in consumer.refusal(dtype="int8", ndim=0)
-    assert "this one has 3; pass x.reshape" in consumer.refusal(dtype="int8", ndim=3)
-    assert consumer.refusal(dtype="int8", ndim=1) is None
+
+    def refusal(dtype, ndim):
+        return consumer.refusal(PLAIN._replace(dtype=dtype, ndim=ndim), Reads())
+
+    assert "has no bool" in refusal("bool", 1)
+    assert "a narrower dtype" in refusal("int64", 1)
+    assert "this one has 0; pass x.reshape((1,))" in refusal("int8", 0)
+    assert "this one has 3; pass x.reshape" in refusal("int8", 3)
+    assert refusal("int8", 1) is None
 
 
 @pytest.mark.parametrize("wide", [True, False])
@@ -46,7 +66,7 @@ def test_jax_narrows_unless_it_was_told_not_to(monkeypatch, wide):
     jax = next(row for row in CONSUMERS if row.package == "jax")
     config = types.SimpleNamespace(jax_enable_x64=wide)
     monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(config=config))
-    assert (jax.refusal(dtype="int64", ndim=1) is None) == wide
+    assert (jax.refusal(PLAIN._replace(dtype="int64"), Reads()) is None) == wide
 
 
 @pytest.mark.parametrize(

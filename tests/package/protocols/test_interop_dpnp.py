@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dpnp takes a tensor of each kind of USM without a copy, and gives one back."""
 
+import types
 from dataclasses import replace
 
 import dpctl
@@ -12,8 +13,7 @@ import samples
 import sycl_ext as sx
 from dlpack_conformance.structs import managed_in
 from samples import values
-from sycl_ext._exchange import offers
-from sycl_ext._negotiation.consumers import Target, _dpnp_described, consumer_for
+from sycl_ext._negotiation import consumers
 
 
 def address(array):
@@ -165,18 +165,13 @@ def test_direct_dpnp_construction_gives_what_from_dlpack_gives(monkeypatch, name
     make, is_described = HANDED[name]
     x, called = make(), []
     plain = sx.exchange(x, dpnp.from_dlpack)  # a function is called as it is
-    taken = _dpnp_described()
-    row = consumer_for("dpnp", dpnp.__version__)
-    monkeypatch.setattr(
-        offers,
-        "find_consumer",
-        lambda consumer: Target(
-            replace(row, described=lambda: lambda x: called.append(x) or taken(x)),
-            consumer.from_dlpack,
-            is_library=True,
-        ),
-    )
-    result = sx.exchange(x, dpnp)
+    taken = consumers._dpnp_described(dpnp.from_dlpack)
+    described = consumers.consumer_for("dpnp", dpnp.__version__)
+    counted = replace(described, described=lambda _: lambda x: called.append(x) or taken(x))
+    monkeypatch.setattr(consumers, "consumer_for", lambda *_: counted)
+    library = types.ModuleType("dpnp")  # for which no decision is kept
+    library.from_dlpack = dpnp.from_dlpack
+    result = sx.exchange(x, library)
     assert len(called) == is_described
     for attribute in ("shape", "strides", "dtype", "usm_type", "sycl_queue"):
         assert getattr(result, attribute) == getattr(plain, attribute), attribute
@@ -186,8 +181,4 @@ def test_direct_dpnp_construction_gives_what_from_dlpack_gives(monkeypatch, name
 
 def test_dpnp_without_direct_construction_is_supported(monkeypatch):
     monkeypatch.delattr(dpnp.ndarray, "_create_from_usm_ndarray")
-    _dpnp_described.cache_clear()
-    try:
-        assert _dpnp_described() is None
-    finally:
-        _dpnp_described.cache_clear()
+    assert consumers._dpnp_described(dpnp.from_dlpack) is None

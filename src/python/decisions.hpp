@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kept decisions of `exchange`.
+//
+// Nothing here decides.  Python does (sycl_ext/_exchange/decisions.py), from the consumer, the
+// arguments and the facts of an array, a number of 64 bits.  Its answer is asked for once for each
+// combination of them, and kept with its reads: what it was read from.  Before an answer is used,
+// the reads are repeated, so a module that was reloaded, replaced or changed is seen.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "python/tensor_object.hpp"
+
+namespace sycl_ext {
+
+// The functions of Python that make a decision, and that carry it out where the core does not.
+struct ExchangeHooks {
+  PyObject *resolve = nullptr, *decide = nullptr, *carry_out = nullptr;
+};
+inline ExchangeHooks exchange_hooks;
+
+// The arguments of `exchange` after the array (borrowed).
+struct ExchangeRequest {
+  PyObject* consumer;
+  PyObject* copy;       // None, True or False
+  PyObject* host_copy;  // True or False
+  PyObject* device;     // in any form of device=
+};
+
+// A read of decisions.Reads: the value of `name` in `of`, or the result of `of`.
+struct Read {
+  PyRef of, name, value;
+};
+
+// Who makes the object of the first attempt: decisions.Form.
+enum class Form : std::uint8_t { python, host_view, tensor, on_device };
+
+// decisions.Decision, with its `step`.
+struct Decision {
+  PyRef object;
+  Form form;
+  bool waits;
+  PyRef call, then;    // nullptr: None
+  PyRef device, copy;  // of `on_device`
+  std::vector<Read> reads;
+};
+
+struct Decided {
+  PyRef source;  // the memory of the array, where it is
+  std::shared_ptr<const Decision> decision;
+};
+
+// Resolves the consumer, finds the memory of `x`, and decides.  PythonError or Error for what
+// either refuses.
+Decided decide_exchange(PyObject* x, const ExchangeRequest& request);
+
+// The facts of a tensor: the fields of ArrayFacts in sycl_ext/_negotiation/array_facts.py.
+std::uint64_t array_facts(const Tensor& tensor) noexcept;
+
+}  // namespace sycl_ext

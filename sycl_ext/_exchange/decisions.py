@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decision of `exchange`, which `explain` shows. Moves no data.
+
+It is made in two steps: `resolve` reads the consumer, and `decide` plans for the facts of an array.
+The core keeps the results of both (``src/python/decisions.cpp``): those of `resolve` for a consumer
+that lasts, those of `decide` for each combination of facts. Before it uses one, it repeats the
+`Reads` of both. So a decision may depend on its arguments and on its reads, and on nothing else
+that can change but the device table: the core forgets everything when that has a new entry.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import IntEnum
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from sycl_ext import _core
+from sycl_ext._devices.device import Device
+from sycl_ext._devices.placement import is_host, is_torch_device, names_device, place, those_here
+from sycl_ext._exchange import attempts
+from sycl_ext._exchange.attempts import Attempt, Flags, Wanted
+from sycl_ext._negotiation.array_facts import ArrayFacts, read_facts
+from sycl_ext._negotiation.consumers import NARROW, Consumer, Target, consumer_for, find_consumer
+from sycl_ext._negotiation.dlpack import HOST
+from sycl_ext._negotiation.reads import Reads
+from sycl_ext._negotiation.rules import Plan, Route, refusal_of
+
+
+class Resolved(NamedTuple):
+    """The arguments ``consumer`` and ``device=``, as they were read."""
+
+    target: Target | None  # None: a device is the consumer
+    wanted: list[Wanted] | None  # the acceptable devices; None: any
+    several: bool  # whether a list of devices is the consumer
+    lasts: bool  # whether the core may keep this, for the same two objects
+    reads: tuple[Any, ...]
+
+
+class Form(IntEnum):
+    """Who makes the object of an attempt, and which one: ``Form`` of the core."""
+
+    PYTHON = 0  # `carry_out`
+    HOST_VIEW = 1
+    TENSOR = 2  # on its device, as `as_tensor` returns it
+    ON_DEVICE = 3  # the result of `as_tensor` with ``device=`` and ``copy=``
+
+
+class Step(NamedTuple):
+    """The first attempt, as far as the core carries it out."""
+
+    form: Form
+    waits: bool = False  # whether work on the array must be done before the call
+    call: Callable[[Any], Any] | None = None  # takes the object; None: it is the result
+    then: Callable[[Any], Any] | None = None  # `Target.then`
+    device: Any = None
+    copy: bool | None = None
+
+
+class Decision(NamedTuple):
+    """What `exchange` does with an array, and `explain` shows."""
+
+    who: Consumer
+    target: Target | None
+    attempts: tuple[Attempt, ...]
+    first: int  # the place of the first attempt that is not ruled out; -1: all are
+    plan: Plan  # of that attempt; else the refusal
+    step: Step
+    reads: tuple[Any, ...]
+
+
+_OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
+
+# ---- the consumer --------------------------------------------------------------------------------
+
+
+def resolve(consumer: Any, device: Any) -> Resolved:
+    """Read the consumer and ``device=``; None is an unaware consumer of USM."""
+    reads = Reads()
+    is_module = isinstance(consumer, ModuleType)
+    if consumer is None or (not is_module and _is_device(consumer)):
+        if consumer is not None and device is not None:
+            raise TypeError(
+                "the consumer is a device, so device= has no meaning; pass a list as the consumer"
+            )
+        where = device if consumer is None else consumer
+        devices: list[Wanted] = [(None, None)] if where is None else _read_devices(where)
+        return Resolved(None, devices, isinstance(where, list), _lasts(where), ())
+    wanted = None if device is None else _read_devices(device)
+    target = find_consumer(consumer, reads)
+    return Resolved(target, wanted, False, target.lasts and _lasts(device), reads.all())
+
+
+def _is_device(consumer: Any) -> bool:
+    if isinstance(consumer, str):
+        return names_device(consumer)
+    if isinstance(consumer, list):
+        return not any(isinstance(one, ModuleType) for one in consumer)
+    if is_torch_device(consumer):  # which can also be called: as a decorator
+        return True
+    if callable(consumer):
+        return False
+    return (
+        isinstance(consumer, (Device, int, tuple))
+        or str(type(consumer).__module__).startswith("dpctl")
+        or hasattr(consumer, "sycl_queue")  # the devices of dpnp
+    )
+
+
+def _read_devices(device: Any) -> list[Wanted]:
+    """Read one device or a list of them; the host is (1, 0)."""
+    given = those_here(device) if isinstance(device, list) else [device]
+    return [
+        (HOST, HOST) if is_host(one) else (one, place(one).device.__dlpack_device__())
+        for one in given
+    ]
+
+
+def _lasts(device: Any) -> bool:
+    """Whether a form of ``device=`` cannot change, and means the same as long as the device table.
+
+    "xpu" is a device of torch, once that is loaded.
+    """
+    if isinstance(device, tuple):
+        return type(device) is tuple and all(type(one) is int for one in device)
+    if type(device) is str:
+        return not device.strip().lower().startswith("xpu")
+    return device is None or type(device) in (int, Device)
+
+
+# ---- the array -----------------------------------------------------------------------------------
+
+_DTYPES = [name for name, *_ in _core.DTYPES]
+
+
+def decide(resolved: Resolved, bits: int, copy: bool | None, host_copy: bool) -> Decision:
+    """Decide for an array of which the core knows these facts."""
+    facts, flags, reads = read_facts(bits, _DTYPES), Flags(copy, host_copy), Reads()
+    target = resolved.target
+    if target is None:
+        devices = resolved.wanted or []
+        found = tuple(attempts.to_device(facts, devices, resolved.several, flags))
+        return _decision(facts, flags, _OURS, None, found, reads)
+    who = target.row
+    if who.narrow_entry and facts.dtype in NARROW:
+        target = target.for_narrow(reads)
+    if target.then is not None and takes_description(target, facts):
+        who = replace(who, any_context=True)  # a description names the context
+    refusal = who.refusal(facts, reads)
+    if refusal is not None:
+        found = (Attempt(Plan(Route.REFUSE, refusal, BufferError)),)
+    else:
+        found = tuple(attempts.to_library(facts, who, resolved.wanted, flags, reads))
+    return _decision(facts, flags, who, target, found, reads)
+
+
+def takes_description(target: Target, facts: ArrayFacts) -> bool:
+    """Whether `Target.described` takes an array.
+
+    A function of the library (`Target.then`) gets the memory where it is, as in a call without us;
+    ``from_dlpack`` takes what is on the root device, in its default context.
+    """
+    if target.described is None or facts.on_host or facts.entry is None:
+        return False
+    is_plain = facts.c_contiguous and not (facts.readonly or facts.empty or facts.own_queue)
+    is_on_root = target.then is not None or _core.entry(facts.entry).root_id == facts.entry
+    return is_plain and is_on_root and facts.usm_type != "system"
+
+
+def facts_of(tensor: _core.TensorBase) -> ArrayFacts:
+    """Return what a decision may know of a tensor."""
+    return read_facts(_core.array_facts(tensor), _DTYPES)
+
+
+def _decision(
+    facts: ArrayFacts,
+    flags: Flags,
+    who: Consumer,
+    target: Target | None,
+    found: tuple[Attempt, ...],
+    reads: Reads,
+) -> Decision:
+    places = [place for place, one in enumerate(found) if one.plan.error is None]
+    if not places:
+        plan = refusal_of([one.plan for one in found])
+        return Decision(who, target, found, -1, plan, Step(Form.PYTHON), reads.all())
+    first = places[0]
+    step = _step(found[first], facts, flags, who, target)
+    return Decision(who, target, found, first, found[first].plan, step, reads.all())
+
+
+def _step(
+    attempt: Attempt, facts: ArrayFacts, flags: Flags, who: Consumer, target: Target | None
+) -> Step:
+    """Return what the core does in an attempt; it makes no copies, and checks no results."""
+    is_on_host = attempt.device == HOST
+    if target is None and not is_on_host:
+        asked = True if attempt.copies else False if flags.copy is False else None
+        return Step(Form.ON_DEVICE, device=attempt.device, copy=asked)
+    if attempt.copies or attempt.compact or attempt.as_array or attempt.native is not None:
+        return Step(Form.PYTHON)
+    if target is None:
+        return Step(Form.HOST_VIEW)
+    is_for_core = who.is_library and who.takes == "producer" and flags.copy is not False
+    if not is_for_core or (facts.empty and not who.null_data):
+        return Step(Form.PYTHON)
+    if is_on_host:
+        return Step(Form.HOST_VIEW, call=target.call, then=target.then)
+    if attempt.device is not None or facts.entry is None:
+        return Step(Form.PYTHON)
+    call = target.described if takes_description(target, facts) else None
+    return Step(Form.TENSOR, who.drops_stream, call or target.call, target.then)
