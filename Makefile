@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint architecture test test-left-out test-long test-interop test-processes
-.PHONY: neo nightly bare bench generate format clean distclean
+.PHONY: neo distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: hardware wheel wheel-here repair-wheel sdist conda afternoon
 
@@ -32,7 +32,8 @@ help:
 	@echo "make neo           Intel's real driver without a GPU, and PoCL 7 (2 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
-	@echo "make test-processes  Dask, Ray, joblib, torch.distributed, and three MPIs (5 minutes)"
+	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
+	@echo "make distributions  build each distribution, and run its tests in an environment of its own (3 minutes)"
 	@echo "make nightly       test-long, afternoon, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
@@ -64,15 +65,20 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --upgrade pip
 
+# One command for them and the package: pip would look for it on an index, or for them.
+EDITABLE_INTEGRATIONS := --editable integrations/dask --editable integrations/xarray
+INTEGRATIONS_INPUTS := $(wildcard integrations/*/pyproject.toml conformance/pyproject.toml)
+
 # CMake and ninja come from wheels when the machine has none.
 $(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the demo needs (a few minutes the first time)"
-	$(PIP) install --quiet --editable ".[cpu,demo]"
+	$(PIP) install --quiet --editable ".[cpu]" --group demo
 	@touch $@
 
-$(VENV)/.tests-are-ready: $(BUILD_INPUTS) | $(BIN)/python
+$(VENV)/.tests-are-ready: $(BUILD_INPUTS) $(INTEGRATIONS_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the tests need (a few minutes the first time)"
-	$(PIP) install --quiet --editable ".[cpu,demo]" --editable conformance --group bench --group test --group dev
+	$(PIP) install --quiet --editable ".[cpu]" --editable conformance $(EDITABLE_INTEGRATIONS) \
+		--group demo --group bench --group test --group dev
 	@touch $@ $(VENV)/.demo-is-ready
 
 setup: $(VENV)/.tests-are-ready
@@ -126,8 +132,14 @@ afternoon:
 
 # Clusters and ranks of several processes: Dask, MPI, Ray.
 test-processes: setup
-	$(PIP) install --quiet --editable ".[ray]" joblib
+	$(PIP) install --quiet --editable integrations/ray joblib
 	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/programs/processes $(PYTEST_OPTIONS)
+
+# Each distribution in an environment of what it declares and nothing else, with its own tests. Packages of others are
+# linked from this environment.
+distributions: setup
+	$(PIP) install --quiet --editable integrations/ray
+	$(BIN)/python tests/programs/distributions/run.py $(PYTEST_OPTIONS)
 
 # Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md lists the properties that only they test.
 # After a failure the others run.

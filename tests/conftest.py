@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The setup of every test: one known device, a leak check, and no skip that goes unseen.
+"""The tests of this session: in which order, on which devices, and which are left out.
 
-This process sees only the OpenCL CPU device (``support/environments.py``).  The tests in the
-folders of ``environments/`` run in processes of their own, which
-``environments/test_environments.py`` starts.
+`every_test` has the setup of each of them.  This process sees only the OpenCL CPU
+device (``support/environments.py``).  The tests in the folders of ``environments/`` run in
+processes of their own, which ``environments/test_environments.py`` starts.
 """
 
 from __future__ import annotations
@@ -11,42 +11,34 @@ from __future__ import annotations
 import gc
 import os
 import re
-import signal
-import sys
 from collections import Counter
 
 import pytest
 
-import environments
-from waiting import eventually
+gc.disable()  # until the first test: imports leave no garbage, but very much to look at
 
-if "SYCL_EXT_ENVIRONMENT" not in os.environ:  # before anything loads the SYCL runtime
-    for name in set(os.environ) - set(environments.clean_environment()):
-        del os.environ[name]
-    os.environ.update(environments.cpu())
+# First, because it chooses the devices.
+from every_test import (  # noqa: E402, F401
+    IS_CPU,
+    REQUIRE_ALL,
+    nothing_leaks,
+    pytest_fixture_post_finalizer,
+    pytest_runtest_makereport,
+    usm_type,
+)
+
+# isort: split
+import dpctl  # noqa: E402
+
+import environments  # noqa: E402
+import sycl_ext as sx  # noqa: E402
+from lacks import LACKS  # noqa: E402
+
+if IS_CPU:
     folders = (environments.TESTS / "environments").iterdir()
     collect_ignore = [path for path in folders if path.is_dir()]
     if not environments.NEO:
         collect_ignore.append(environments.TESTS / "environments" / "test_driver_answers.py")
-gc.disable()  # until the first test: imports leave no garbage, but very much to look at
-
-import dpctl  # noqa: E402
-
-import sycl_ext as sx  # noqa: E402
-from lacks import LACKS  # noqa: E402
-from samples import USM_TYPES  # noqa: E402
-from sycl_ext import _core  # noqa: E402
-from sycl_ext._ipc import records  # noqa: E402
-
-REQUIRE_ALL = os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1"
-
-# The rules of the GIL: a call of the SYCL runtime that can wait, made with the GIL held, ends the
-# process, and so does a number of the garbage collector's that rises without it.
-_core._test.check_gil(True)
-
-# In the background of a shell, it is ignored, here and in every process that a test starts.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # ---- test environments ---------------------------------------------------------------------------
 
@@ -144,74 +136,6 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-# ---- no leaks ------------------------------------------------------------------------------------
-
-_tracebacks = False  # of failed tests: they hold what those tests had, for a while
-_last = None  # objects alive at the end of the last test; None: something may have gone since
-_modules = 0  # that were imported when the garbage collector was last told to spare them
-
-
-def alive():
-    records.reclaim()  # what other processes had open
-    return sx.memory.live_exports(), _core._test.live_allocations()
-
-
-def spare_what_imports_left():
-    """Keep the garbage collector off the objects of modules, which are hundreds of thousands.
-
-    The checks here collect several times in most tests, and would look at all of them each time.
-    """
-    global _modules
-    if len(sys.modules) != _modules:
-        _modules = len(sys.modules)
-        gc.collect()
-        gc.freeze()
-
-
-@pytest.fixture(autouse=True)
-def nothing_leaks(request):
-    """As many managed tensors and blocks of memory are alive after the test as before it.
-
-    Memory that fixtures of other tests have left to be freed goes first: freed during the test, it
-    would hide a block that the test leaks.
-    """
-    global _last
-    spare_what_imports_left()
-    if alive() != _last:
-        gc.collect()
-    # A thread that frees in the background calls the driver, and these calls are counted.
-    eventually(lambda: _core._test.deferred_frees() == 0)
-    before = alive()
-    yield
-    if getattr(request.node, "failed", False):
-        return
-    # dpctl's own thread lets go of a command's arguments some time after the command.
-    eventually(lambda: alive() == before)
-    _last = alive()
-    what = "managed tensors and blocks that nobody freed, or that others still needed"
-    assert _last == before or _tracebacks, f"{what}: {before} before, {_last} after"
-
-
-def pytest_fixture_post_finalizer(fixturedef):
-    """Memory that a fixture of several tests has held is freed: now, or when it is collected."""
-    global _last
-    if fixturedef.scope != "function":
-        _last = None
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    global _tracebacks
-    report = yield
-    if report.failed:
-        item.failed = _tracebacks = True
-    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
-        _path, _line, reason = report.longrepr
-        report.outcome = "failed"
-        report.longrepr = f"SYCL_EXT_REQUIRE_ALL=1, and this was left out: {reason}"
-    return report
-
-
 # ---- no hidden skips -----------------------------------------------------------------------------
 
 # A test that is skipped fails (above); here are the modules that are skipped as they are collected.
@@ -262,11 +186,6 @@ def pytest_unconfigure(config):
 
 
 # ---- fixtures ------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=USM_TYPES)
-def usm_type(request):
-    return request.param
 
 
 @pytest.fixture

@@ -17,10 +17,9 @@ import numpy as np
 import sycl_ext as sx
 from dlpack_conformance import Adapter
 from dlpack_conformance import structs as c
-from dlpack_conformance.adapters import numpy
-from sycl_ext_pytest import conformance
+from dlpack_conformance.adapters import numpy, sycl_ext
 
-NUMPY, OURS = numpy.adapter, conformance.adapter
+NUMPY, OURS = numpy.adapter, sycl_ext.adapter
 
 #: name of a fault -> (the adapter, the cases that notice, by the ends of their ids)
 FAULTS: dict[str, tuple[Adapter, tuple[str, ...]]] = {}

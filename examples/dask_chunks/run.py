@@ -3,7 +3,7 @@
 
 The array is larger than the memory limit of one worker. Its chunks are dpnp arrays, from the first
 task to the result, because of the line with ``array.backend``. When a task needs a chunk of another
-worker, `sycl_ext` sends the bytes without a copy of its own. Needs ``sycl_ext[cpu,dask]`` and dpnp.
+worker, sycl-ext-dask sends the bytes without a copy of its own. Needs ``sycl_ext[cpu]``, dpnp.
 """
 
 import resource

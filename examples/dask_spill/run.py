@@ -2,7 +2,7 @@
 """1 GiB of dpnp arrays on a device of which Dask may fill 256 MiB: ``python run.py``.
 
 The array is kept (``persist``), and computed with: the least recently used chunks go from the
-device to the host, and from there to the disk.  Needs ``sycl_ext[cpu,dask]`` and dpnp.
+device to the host, and from there to the disk.  Needs ``sycl_ext[cpu]``, sycl-ext-dask and dpnp.
 """
 
 import resource

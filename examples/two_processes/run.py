@@ -2,7 +2,7 @@
 """Use a dpnp array of this process in another one: ``python run.py [device [MB]]``.
 
 For each way to send the array, prints the bytes that are sent between the processes, and the time
-until the other process answers with the last element. Needs ``sycl_ext[cpu,dask]`` and dpnp.
+until the other process answers with the last element. Needs sycl-ext-dask, and dpnp.
 """
 
 import multiprocessing

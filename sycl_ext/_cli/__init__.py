@@ -6,22 +6,18 @@ Exit codes: 0 success, 1 failure (the message has the reason and the way out), 2
 """
 
 import argparse
-import contextlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sycl_ext import __version__, get_cmake_dir, get_include
-from sycl_ext._cli import devices, doctor
+from sycl_ext._cli import demo, devices, doctor
 from sycl_ext._negotiation.errors import SyclError
 
-COMMANDS: list[Any] = [devices, doctor]
-with contextlib.suppress(ImportError):  # without NumPy there is the doctor, which says so
-    COMMANDS.append(import_module("sycl_ext_demo"))  # in examples/demo of the repository
+COMMANDS: list[Any] = [devices, doctor, demo]
 #: The console script that pip installs (``project.scripts``).
 SCRIPT = "sycl-ext"
 

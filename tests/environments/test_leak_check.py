@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leak check of every test (conftest.py) sees a block, a managed tensor, and one too few."""
+"""The leak check of every test (every_test.py) sees a block, a managed tensor, and one too few."""
 
 import os
 import re

@@ -32,11 +32,14 @@ MPI4PY_TESTS = BUILD / "mpi4py" / "test"
 #: The sources of the wheel.
 SOURCES = (
     *("CMakeLists.txt", "pyproject.toml", "README.md", "cmake", "src", "sycl_ext"),
-    "sycl_ext_dask",
     "sycl_ext_pytest",
-    "sycl_ext_ray",
-    "sycl_ext_xarray",
 )
+#: Environment -> the other distributions of this repository that it has.
+EDITABLE = {
+    ".venv-interop": ("conformance", "integrations/dask", "integrations/xarray"),
+    ".venv-numpy1": ("conformance",),
+    ".venv-open3d": ("conformance",),
+}
 
 
 def digest(*paths: Path) -> str:
@@ -106,11 +109,16 @@ def unpack_mpi4py(environment: Path, requirements: Path) -> None:
 
 
 def install_project(environment: Path, wheel: Path, requirements: Path) -> None:
-    stamp, wanted = environment / ".project", hashlib.sha256(wheel.read_bytes()).hexdigest()
+    stamp = environment / ".project"
+    folders = EDITABLE[environment.name]
+    others = digest(*(ROOT / folder / "pyproject.toml" for folder in folders))
+    wanted = hashlib.sha256(wheel.read_bytes()).hexdigest() + others
     if up_to_date(stamp, wanted):
         return
     print(f"installing {wheel.name} into {environment.name}", flush=True)
-    project = [f"{wheel}[cpu]", "--editable", ROOT / "conformance"]
+    project = [f"{wheel}[cpu]"]
+    for folder in folders:
+        project += ["--editable", ROOT / folder]
     pip(environment, "install", "--quiet", "--no-compile", "-r", requirements, *project)
     # The version number may be the one that is there already.
     pip(environment, "install", "--quiet", "--no-deps", "--force-reinstall", wheel)

@@ -252,6 +252,22 @@ def names_from_cpp(root):
             yield f"{path.relative_to(root).as_posix()} imports {name}; it is handed what it needs"
 
 
+def integration_errors(root):
+    """Check that integrations use public names, and that the package uses no integration."""
+    private = re.compile(r"\bsycl_ext\._|\bfrom sycl_ext import _|\bsx\._")
+    for path in sorted((root / "integrations").rglob("sycl_ext_*/*.py")):
+        if private.search(path.read_text()):
+            yield f"{path.relative_to(root).as_posix()} uses a private name of sycl_ext"
+    others = {path.name for path in (root / "integrations").glob("*/sycl_ext_*")}
+    for path in sorted((root / "sycl_ext").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [getattr(node, "module", None) or ""]
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            if {name.partition(".")[0] for name in modules} & others:
+                yield f"{path.relative_to(root).as_posix()} imports an integration"
+
+
 def table_errors(root):
     """Find names in the tables that no file has, and arrows that go in a circle."""
     for folder in CPP_FOLDERS:
@@ -275,6 +291,7 @@ def errors(root):
         python_errors,
         import_order_errors,
         names_from_cpp,
+        integration_errors,
         table_errors,
     )
     return [error for check in checks for error in check(root)]

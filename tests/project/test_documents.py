@@ -27,12 +27,17 @@ def test_environment_variables_page_is_complete():
 
 
 #: pip would look for the package on an index, where anybody could take the name.
-ON_AN_INDEX = re.compile(r"pip install (?:[^\n`&;]*[\s\"'])?sycl_ext(?:\[\w+\])?(?!\w| @|/|\[)")
+ON_AN_INDEX = re.compile(
+    r"pip install (?:[^\n`&;]*[\s\"'])?"
+    r"(?:sycl_ext(?:\[\w+\])?(?!\w| @|/|\[)|sycl-ext-|[./\w]*\[[\w,]*(?:dask|ray|xarray)\b)"
+)
 
 
 def test_commands_do_not_need_the_package_in_an_index():
     assert ON_AN_INDEX.search('pip install "sycl_ext[cpu]" dpnp')
     assert ON_AN_INDEX.search("pip install dpnp sycl_ext")
+    assert ON_AN_INDEX.search("pip install sycl-ext-dask")  # and so do the extras that name it
+    assert ON_AN_INDEX.search('pip install ".[cpu,dask]"')
     assert not ON_AN_INDEX.search('pip install "sycl_ext[cpu] @ git+https://host.example/x" dpnp')
     texts = [path for path in files() if path.suffix in (".md", ".py", ".yml", ".yaml", ".rst")]
     found = {path.name for path in texts if ON_AN_INDEX.search(path.read_text())}
@@ -85,7 +90,7 @@ def tables(tree):
 def test_tables_and_caches_have_their_bound_on_the_page():
     found = {
         name
-        for package in ("sycl_ext", "sycl_ext_dask", "sycl_ext_ray", "sycl_ext_xarray")
+        for package in ("sycl_ext", *(f"integrations/{name}" for name in ("dask", "ray", "xarray")))
         for path in files(package)
         if path.suffix == ".py"
         for name in tables(ast.parse(path.read_text()))

@@ -18,6 +18,24 @@ def test_version_and_changelog_have_their_form():
     assert all(re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", head) for head in heads[1:])
 
 
+# ---- the distributions --------------------------------------------------------------------------
+
+INTEGRATIONS = ("dask", "ray", "xarray")
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_an_integration_has_the_version_of_the_package(name):
+    """And it takes each version of the package with the same second number, as the extra does."""
+    package = ROOT / "integrations" / name / f"sycl_ext_{name}" / "__init__.py"
+    assert f'\n__version__ = "{sx.__version__}"\n' in package.read_text()
+    first, second = sx.__version__.split(".")[:2]
+    versions = f">={first}.{second},<{first}.{int(second) + 1}"
+    project = tool("generated").project()["project"]
+    assert project["optional-dependencies"][name] == [f"sycl-ext-{name}{versions}"]
+    text = (ROOT / "integrations" / name / "pyproject.toml").read_text()
+    assert f'  "sycl-ext{versions}",\n' in text
+
+
 # ---- the page on a package index -----------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 """``python -m sycl_ext demo``: move a picture from a file into USM, to dpnp and back.
 
 Each step prints a line that says whether it was a view or a copy (by comparing addresses), and why.
-The wheel brings this package.
+`python -m sycl_ext` finds this package in a checkout, and ``run.py`` is its own program.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def add_to(subparsers: _SubParsers) -> None:
         type=Path,
         default=picture.DEFAULT,
         metavar="FILE",
-        help="an image, or a .npy file; a picture comes with the package",
+        help="an image, or a .npy file; a picture comes with the demo",
     )
     parser.add_argument(
         "--output",

@@ -224,13 +224,12 @@ def test_extension_as_first_user_meets_a_connected_core():
     )
 
 
-#: The entry points of users, C extensions, pickles and Dask.
+#: The entry points of users, C extensions and pickles.
 ENTRIES = (
     "getattr(sx, 'Tensor')",
     "getattr(sx, '_C_API')",
     "getattr(sx.mpi, 'check')",
     "importlib.import_module('sycl_ext.ipc').Handle",
-    "importlib.import_module('sycl_ext_dask')._register_sizeof(None)",
     "pickle.loads(TENSOR)",
 )
 FIRST_USES = """

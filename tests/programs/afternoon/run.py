@@ -89,7 +89,8 @@ class Afternoon:
             sys.exit(f"{wheel.name}: " + "; ".join(wrong))
         libraries = ["apache-tvm-ffi", "dpnp", "mpich", TORCH]
         tools = ["cmake", "ninja", "pybind11", "scikit-build-core"]
-        self.pip("install", "--quiet", f"{wheel}[cpu,dask,mpi]", *libraries, *tools)
+        dask = ROOT / "integrations" / "dask"
+        self.pip("install", "--quiet", f"{wheel}[cpu,mpi]", dask, *libraries, *tools)
         where = self.python("-c", "import sycl_ext; print(sycl_ext.__file__)")
         assert Path(where.strip()).is_relative_to(BUILD / "venv"), where
 
@@ -123,7 +124,7 @@ class Afternoon:
         self.run(self.bin / "python", HERE / "action.py", self.wheel, PYTHONWARNINGS="ignore")
 
     def uninstall(self) -> None:
-        self.pip("uninstall", "--yes", "--quiet", "sycl_ext")
+        self.pip("uninstall", "--yes", "--quiet", "sycl_ext", "sycl-ext-dask")
         assert not (left := list((BUILD / "venv").rglob("sycl_ext*"))), left
         shutil.rmtree(BUILD / "venv")
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers the tensors of sycl_ext, and arrays of other libraries, with Dask.
+"""Registers the tensors of sycl_ext, and arrays of dpnp, with Dask.
 
-Dask calls `register` through its entry point ``dask.sizeof`` in every process that imports it.  So
-this package is separate from sycl_ext and does not import it: the SYCL runtime is loaded with the
-first tensor, and not with Dask.
+Dask calls `register` through its entry point ``dask.sizeof`` in every process that imports it, in
+an environment where this distribution is installed.  So this module imports neither sycl_ext nor
+dpnp: the SYCL runtime is loaded with the first tensor, and not with Dask.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from types import ModuleType
 from typing import Any
 
 __all__ = ["backend", "register"]
+
+__version__ = "0.1.0"
 
 #: Packages with arrays that are registered when Dask handles the first one -> name of the library.
 _PACKAGES = {"sycl_ext": None, "dpnp": "dpnp"}
@@ -155,18 +157,8 @@ def _register_protocol(protocol: Any) -> None:
 
 
 def _register_sizeof(library: str | None) -> None:
-    _exchange_dask().register_sizeof(library)
+    import_module("sycl_ext_dask.tensors").register_sizeof(library)
 
 
 def _register_serializers(library: str | None) -> None:
-    _exchange_dask().register_serializers(library)
-
-
-def _exchange_dask() -> Any:
-    """Return the module, which may be the first use of the package in this process."""
-    from sycl_ext._setup import startup
-
-    startup.load_core()
-    from sycl_ext._exchange import dask
-
-    return dask
+    import_module("sycl_ext_dask.tensors").register_serializers(library)

@@ -24,6 +24,11 @@ LIBRARIES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def nothing_leaks():
+    """Not here: Ray, in this process, keeps what it has sent as long as it sees fit."""
+
+
 class Worker:
     def __init__(self):
         self.made = None

@@ -19,6 +19,8 @@ import xarray as xr
 
 __all__ = ["DpnpAccessor"]
 
+__version__ = "0.1.0"
+
 T = TypeVar("T", xr.DataArray, xr.Dataset)
 
 

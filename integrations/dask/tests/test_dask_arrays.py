@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dask.array with chunks of dpnp, or of tensors.  On a cluster: ``processes/``."""
+"""dask.array with chunks of dpnp, or of tensors.  On a cluster: ``test_cluster.py``."""
 
 import operator
 import pickle

@@ -142,12 +142,9 @@ def register_dpnp(dpnp: Any) -> None:
 
 def _reduce(array: Any) -> Any:
     """Pickle an array of dpnp, for Dask's processes without distributed; dpnp itself cannot."""
-    from sycl_ext._setup import startup
+    import sycl_ext as sx
 
-    startup.load_core()  # this may be the first use of the package in this process
-    from sycl_ext._exchange import libraries
-
-    return libraries.reducer_of("dpnp")(array)
+    return sx.exchange, (sx.as_tensor(array, copy=False), "dpnp")
 
 
 def register_tensors() -> None:

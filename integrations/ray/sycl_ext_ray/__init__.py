@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ray: tensors and dpnp arrays from actor to actor, by handle, and through the object store.
 
-The interface of Ray Direct Transport is alpha; this is written for, and tested with, Ray 2.60.0.
+**Experimental**: the interface of Ray Direct Transport is alpha, and the call that sends the bytes
+to another machine is not documented.  This is written for, and tested with, Ray 2.60.0 alone.
 Ray schedules, counts references and sends messages; this package makes and opens handles of
 `sycl_ext.ipc`.
 """
@@ -19,7 +20,6 @@ import sycl_ext as sx
 
 # isort: split
 import ray
-from ray._private.ray_constants import RDT_FETCH_FAIL_TIMEOUT_SECONDS
 from ray.experimental import (
     CommunicatorMetadata,
     TensorTransportManager,
@@ -30,6 +30,11 @@ from ray.experimental.rdt.rdt_store import __ray_fetch_rdt_object__ as fetch
 from ray.experimental.rdt.util import transport_manager_info
 
 __all__ = ["DpnpTransport", "Transport", "setup"]
+
+__version__ = "0.1.0"
+
+#: So long a receiver waits for the bytes of another machine: as Ray's own transports by default.
+FETCH_SECONDS = 60
 
 
 def setup() -> None:
@@ -150,9 +155,7 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
         call = communicator_metadata.actor.__ray_call__.options(
             concurrency_group="_ray_system_error"
         )
-        found: list[Any] = ray.get(
-            call.remote(fetch, obj_id), timeout=RDT_FETCH_FAIL_TIMEOUT_SECONDS
-        )
+        found: list[Any] = ray.get(call.remote(fetch, obj_id), timeout=FETCH_SECONDS)
         return found
 
     def _arrive(self, tensor: sx.Tensor) -> Any:

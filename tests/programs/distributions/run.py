@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build every distribution, and use each in an environment of its own: ``make distributions``.
+
+    python tests/programs/distributions/run.py [argument of pytest ...]
+
+Such an environment has what the distribution and its group ``test`` declare, and nothing else.
+Packages of others are hard links to the files of the environment that runs this; pip installs our
+wheels, compares their requirements with what is there, and uses no index.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # mypy brings it
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+BUILD = ROOT / "build" / "distributions"
+PREFIXES = ("OCL_ICD_", "ONEAPI_", "PYTHON", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "LD_")
+
+sys.path.insert(0, str(ROOT / "tests" / "interop"))
+
+from install import make_wheel, pip  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A distribution of this repository."""
+
+    folder: str
+    #: The packages of its wheel, and so all that it may put into site-packages.
+    packages: tuple[str, ...]
+    #: What is run in its environment, from another folder: arguments of Python.
+    check: tuple[str, ...]
+    #: What the check needs, and the distribution does not declare.
+    more: tuple[str, ...] = ()
+
+
+def tests(folder: str, *options: str) -> tuple[str, ...]:
+    """Return the arguments that run tests of this repository with its settings."""
+    settings = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-q")
+    return ("-m", "pytest", *settings, *options, str(ROOT / folder))
+
+
+DISTRIBUTIONS = {
+    # Dask and dpnp are there, but no integration.
+    "sycl-ext": Ours(
+        ".",
+        ("sycl_ext", "sycl_ext_pytest"),
+        tests("tests/programs/distributions/alone", "--noconftest"),
+        ("sycl-ext[cpu]", "distributed", "dpnp", "xarray", "pytest", "pytest-timeout"),
+    ),
+    "sycl-ext-dask": Ours(
+        "integrations/dask", ("sycl_ext_dask",), tests("integrations/dask/tests")
+    ),
+    "sycl-ext-ray": Ours("integrations/ray", ("sycl_ext_ray",), tests("integrations/ray/tests")),
+    "sycl-ext-xarray": Ours(
+        "integrations/xarray", ("sycl_ext_xarray",), tests("integrations/xarray/tests")
+    ),
+    # Without SYCL: its own tests also use this package, and run with those of this package.
+    "dlpack-conformance": Ours(
+        "conformance",
+        ("dlpack_conformance",),
+        ("-m", "pytest", "-q", "--pyargs", "dlpack_conformance", "--dlpack=numpy"),
+    ),
+}
+
+
+# ---- an environment ------------------------------------------------------------------------------
+
+
+def declared(ours: Ours) -> list[str]:
+    """Return the requirements of a distribution, those of its tests, and those of its check."""
+    about = tomllib.loads((ROOT / ours.folder / "pyproject.toml").read_text())
+    groups = about.get("dependency-groups", {})
+    own = [] if ours.folder == "." else groups.get("test", [])
+    return [*about["project"]["dependencies"], *own, *ours.more]
+
+
+def closure(requirements: Iterable[str]) -> Iterator[Distribution]:
+    """Yield the installed packages of others that requirements need, and what those need."""
+    waiting = [(Requirement(one), "") for one in requirements]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        requirement, extra = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        for wanted in ("", *requirement.extras):
+            if (name, wanted) in seen:
+                continue
+            seen.add((name, wanted))
+            try:
+                found = distribution(name)
+            except PackageNotFoundError:
+                sys.exit(f"{requirement} is declared, and not in {sys.prefix}: make setup")
+            waiting += [(Requirement(one), wanted) for one in found.requires or []]
+            if not wanted and name not in DISTRIBUTIONS:
+                yield found
+
+
+def link(package: Distribution, site: Path) -> None:
+    """Put the files of a package into another environment, except its programs."""
+    for file in package.files or []:
+        source, target = Path(str(package.locate_file(file))), Path(os.path.normpath(site / file))
+        if target.parent.name == "bin" or not source.exists():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():  # a folder of several packages may have it
+            os.link(source, target)
+
+
+def make_environment(name: str, wheels: Path) -> Path:
+    """Make the environment of a distribution, and return its Python."""
+    ours, folder = DISTRIBUTIONS[name], BUILD / "environments" / name
+    venv.create(folder, clear=True, symlinks=True)
+    (site,) = folder.glob("lib/python3*/site-packages")
+    requirements = declared(ours)
+    for package in closure(requirements):
+        link(package, site)
+    own = [one for one in requirements if canonicalize_name(Requirement(one).name) in DISTRIBUTIONS]
+    command = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
+    options = ["--quiet", "--disable-pip-version-check", "--no-index", "--find-links", wheels]
+    subprocess.run([*command, "install", *options, name, *own], check=True)
+    return folder / "bin" / "python"
+
+
+# ---- the wheels ----------------------------------------------------------------------------------
+
+
+def build(folder: Path) -> None:
+    """Build all wheels."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    shutil.copy(make_wheel(Path(sys.prefix)), folder)
+    others = [ROOT / ours.folder for ours in DISTRIBUTIONS.values() if ours.folder != "."]
+    pip(Path(sys.prefix), "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, *others)
+
+
+def tops_of(wheel: Path) -> set[str]:
+    """Return what a wheel puts into site-packages, besides its own metadata."""
+    tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    return {top for top in tops if not top.endswith((".dist-info", ".data"))}
+
+
+def check_wheels(wheels: Path) -> None:
+    """Compare the packages of each wheel with the table, and print them."""
+    for name, ours in DISTRIBUTIONS.items():
+        (wheel,) = wheels.glob(f"{name.replace('-', '_')}-[0-9]*.whl")
+        found = tops_of(wheel)
+        print(f"{wheel.name}: {', '.join(sorted(found))}", flush=True)
+        if found != set(ours.packages):
+            sys.exit(f"{wheel.name} must have {ours.packages}")
+
+
+# ---- the checks ----------------------------------------------------------------------------------
+
+
+def run(python: Path, name: str, arguments: list[str]) -> bool:
+    """Run the check of a distribution in its environment; return whether it passed."""
+    scratch = BUILD / "scratch" / name
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    kept = ("SYCL_EXT_REQUIRE_ALL",)
+    variables = {
+        n: text for n, text in os.environ.items() if n in kept or not n.startswith(PREFIXES)
+    }
+    command = [python, *DISTRIBUTIONS[name].check, *arguments]
+    print(f"---- {name}", flush=True)
+    code = subprocess.run(list(map(str, command)), cwd=scratch, env=variables).returncode
+    # With --last-failed, there may be nothing to run.
+    return code == 0 or (code == 5 and "--last-failed" in arguments)
+
+
+def main(arguments: list[str]) -> int:
+    """Build and check everything; a failure does not keep the others from running."""
+    wheels = BUILD / "wheels"
+    build(wheels)
+    check_wheels(wheels)
+    passed = [run(make_environment(name, wheels), name, arguments) for name in DISTRIBUTIONS]
+    return int(not all(passed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
