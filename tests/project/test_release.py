@@ -24,7 +24,7 @@ INTEGRATIONS = ("dask", "ray", "xarray")
 
 
 @pytest.mark.parametrize("name", INTEGRATIONS)
-def test_an_integration_has_the_version_of_the_package(name):
+def test_integration_has_the_version_of_the_package(name):
     """And it takes each version of the package with the same second number, as the extra does."""
     package = ROOT / "integrations" / name / f"sycl_ext_{name}" / "__init__.py"
     assert f'\n__version__ = "{sx.__version__}"\n' in package.read_text()

@@ -15,19 +15,19 @@ import environments
 import sycl_ext as sx
 
 
-def test_the_environment_has_no_integration():
+def test_environment_has_no_integration():
     names = {one.metadata["Name"] for one in distributions()}
     assert {"sycl_ext", "distributed", "dpnp", "xarray"} <= names
     assert not [name for name in names if name.startswith("sycl-ext-")]
     assert find_spec("sycl_ext_dask") is None
 
 
-def test_no_entry_point_of_another_library_is_taken():
+def test_entry_points_are_those_of_commands_and_pytest():
     groups = {point.group for point in entry_points() if point.value.startswith("sycl_ext")}
     assert groups == {"console_scripts", "pytest11"}
 
 
-def test_a_process_with_dask_has_nothing_of_this_package():
+def test_process_with_dask_has_nothing_of_this_package():
     """No module, no import hook, no method of dpnp's arrays, and no pickles of them."""
     shown = environments.python("""
 import copyreg, sys
@@ -41,12 +41,12 @@ print(dpnp.ndarray in copyreg.dispatch_table)
     assert shown.splitlines() == ["[]", "[]", "None False", "False"]
 
 
-def test_an_exchange_works():
+def test_exchange_of_shared_usm_is_a_view():
     tensor = sx.zeros((2, 3), "float32", usm_type="shared")
     assert sx.exchange(tensor, np, copy=False).tolist() == [[0, 0, 0]] * 2
 
 
-def test_the_demo_says_in_one_line_where_it_is():
+def test_missing_demo_says_in_one_line_where_it_is():
     command = [sys.executable, "-m", "sycl_ext", "demo", "--output", "somewhere"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
@@ -54,7 +54,7 @@ def test_the_demo_says_in_one_line_where_it_is():
     assert line.startswith("error: the demo is in the repository of sycl_ext")
 
 
-def test_the_demo_of_the_clone_runs_with_an_installed_package():
+def test_demo_of_the_clone_runs_with_an_installed_package():
     program = environments.ROOT / "examples" / "demo" / "run.py"
     command = [sys.executable, program, "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
