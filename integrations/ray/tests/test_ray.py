@@ -18,6 +18,8 @@ import sycl_ext_ray
 
 sycl_ext_ray.setup()  # before Ray sees the names of the transports
 
+pytestmark = pytest.mark.timeout(300)
+
 LIBRARIES = {
     "SYCL": lambda n: sx.ipc.empty(n, "int32").copy_from(np.arange(n, dtype="int32")),
     "DPNP": lambda n: dpnp.arange(n, dtype="int32"),
@@ -151,7 +153,7 @@ def copies_of_arrays(device, variables):
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=100,
+        timeout=280,
     )
     assert (done.returncode, "all arrived" in done.stdout) == (0, True), done.stderr
     found, array = {}, ""

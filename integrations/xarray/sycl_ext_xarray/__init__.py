@@ -100,7 +100,8 @@ def _convert(obj: T, function: Callable[[Any], Any], *, coordinates: bool) -> T:
     elif isinstance(obj.variable, xr.IndexVariable):  # ``x["time"]``: pandas has its data
         made = obj
     else:
-        made = obj.copy(data=function(obj.data))
+        # deep=True would copy the coordinates with copy.deepcopy, which dpnp does not support.
+        made = obj.copy(deep=False, data=function(obj.data))
     if coordinates:
         made = made.assign_coords(
             moved({n: x for n, x in obj.coords.items() if n not in obj.indexes})

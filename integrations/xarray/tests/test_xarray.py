@@ -122,14 +122,6 @@ def test_coordinates_come_back_as_well(x):
     assert type(there.dpnp.as_numpy()["weight"].data) is np.ndarray
 
 
-def test_chunks_of_dask(x):
-    pytest.importorskip("dask.array")
-    there = x.chunk(x=2).dpnp.as_dpnp()
-    assert there.dpnp.is_dpnp
-    assert type(there.compute(scheduler="sync").data) is dpnp.ndarray
-    assert there.dpnp.as_numpy().sum("x").values.tolist() == VALUES.sum(axis=1).tolist()
-
-
 def test_import_of_xarray_does_not_load_the_package():
     shown = environments.python(
         "import sys, xarray\nprint([n for n in ('sycl_ext', 'dpctl') if n in sys.modules])"

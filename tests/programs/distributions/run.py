@@ -10,6 +10,7 @@ wheels, compares their requirements with what is there, and uses no index.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,9 +18,11 @@ import sys
 import venv
 import zipfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -32,6 +35,8 @@ else:
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "distributions"
+#: Environments whose tests run at the same time.
+AT_ONCE = 2
 PREFIXES = ("OCL_ICD_", "ONEAPI_", "PYTHON", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "LD_")
 
 sys.path.insert(0, str(ROOT / "tests" / "interop"))
@@ -77,7 +82,16 @@ DISTRIBUTIONS = {
     "dlpack-conformance": Ours(
         "conformance",
         ("dlpack_conformance",),
-        ("-m", "pytest", "-q", "--pyargs", "dlpack_conformance", "--dlpack=numpy"),
+        (
+            "-m",
+            "pytest",
+            "-q",
+            "-c",
+            os.devnull,
+            "--pyargs",
+            "dlpack_conformance",
+            "--dlpack=numpy",
+        ),
     ),
 }
 
@@ -172,8 +186,9 @@ def check_wheels(wheels: Path) -> None:
 # ---- the checks ----------------------------------------------------------------------------------
 
 
-def run(python: Path, name: str, arguments: list[str]) -> bool:
+def run(name: str, wheels: Path, arguments: list[str]) -> bool:
     """Run the check of a distribution in its environment; return whether it passed."""
+    python = make_environment(name, wheels)
     scratch = BUILD / "scratch" / name
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -181,11 +196,24 @@ def run(python: Path, name: str, arguments: list[str]) -> bool:
     variables = {
         n: text for n, text in os.environ.items() if n in kept or not n.startswith(PREFIXES)
     }
-    command = [python, *DISTRIBUTIONS[name].check, *arguments]
-    print(f"---- {name}", flush=True)
-    code = subprocess.run(list(map(str, command)), cwd=scratch, env=variables).returncode
+    cache = ("-o", f"cache_dir={BUILD / 'caches' / name}")
+    command = list(map(str, [python, *DISTRIBUTIONS[name].check, *cache, *arguments]))
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, cwd=scratch, env=variables, text=True, **pipes)
+    print(f"---- {name}\n{done.stdout}", flush=True)
     # With --last-failed, there may be nothing to run.
-    return code == 0 or (code == 5 and "--last-failed" in arguments)
+    return done.returncode == 0 or (done.returncode == 5 and "--last-failed" in arguments)
+
+
+def collect_failed() -> None:
+    """Put the failed tests of all environments where those of this checkout are (.ci/run)."""
+    failed: dict[str, bool] = {}
+    for file in BUILD.glob("caches/*/v/cache/lastfailed"):
+        failed |= json.loads(file.read_text())
+    if failed:
+        target = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(failed))
 
 
 def main(arguments: list[str]) -> int:
@@ -193,7 +221,9 @@ def main(arguments: list[str]) -> int:
     wheels = BUILD / "wheels"
     build(wheels)
     check_wheels(wheels)
-    passed = [run(make_environment(name, wheels), name, arguments) for name in DISTRIBUTIONS]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        passed = list(pool.map(lambda name: run(name, wheels, arguments), DISTRIBUTIONS))
+    collect_failed()
     return int(not all(passed))
 
 

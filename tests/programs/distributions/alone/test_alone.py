@@ -6,7 +6,7 @@
 
 import subprocess
 import sys
-from importlib.metadata import distributions, entry_points
+from importlib.metadata import distribution, distributions
 from importlib.util import find_spec
 
 import numpy as np
@@ -23,7 +23,7 @@ def test_environment_has_no_integration():
 
 
 def test_entry_points_are_those_of_commands_and_pytest():
-    groups = {point.group for point in entry_points() if point.value.startswith("sycl_ext")}
+    groups = {point.group for point in distribution("sycl_ext").entry_points}
     assert groups == {"console_scripts", "pytest11"}
 
 
