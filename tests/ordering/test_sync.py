@@ -11,7 +11,8 @@ import environments
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted(path.stem for path in (HERE / "sync").glob("test_*.py"))
-ENVIRONMENTS = ("level_zero_v1", "level_zero_v2")
+#: The older adapter differs little.
+ENVIRONMENTS = (pytest.param("level_zero_v1", marks=pytest.mark.long), "level_zero_v2")
 
 
 def variables_of(name):

@@ -62,12 +62,11 @@ collector = threading.Thread(target=collect, daemon=True)
 """
 
 #: Each way whose call may release the GIL, for a moment: a few calls of each, and more of copies.
+#: The first calls import modules, for which a thread that collects all the time has no use.
 EACH_WAY = """
 array = np.arange(COUNT)
-for source in sources.values():
-    tensor = source()
-    tensor.copy_from(array)
-    started = collector.ident or collector.start()
+
+def call_each_way(tensor, calls):
     for name, way in ways.WAYS.items():
         if way.dtype != "int64" or way.needs or not way.takes(tensor) or way.gives == ways.NOTHING:
             continue
@@ -78,10 +77,17 @@ for source in sources.values():
         if "part" in name and sys.argv[1] != "cpu":
             continue  # the stand-in has tiles, and is not partitioned equally
         arguments = (tensor, array) if way.gives == ways.WRITES else (tensor,)
-        for _ in range(4):
+        for _ in range(calls):
             way.call(*arguments)
             assert not finalized, name
-    del tensor, arguments
+
+call_each_way(sx.zeros(COUNT, "int64", device=device), 1)
+for source in sources.values():
+    tensor = source()
+    tensor.copy_from(array)
+    started = collector.ident or collector.start()
+    call_each_way(tensor, CALLS)
+    del tensor
     while not finalized:  # of the last source
         time.sleep(0.001)
     finalized.clear()
@@ -129,15 +135,29 @@ for name, source in sources.items():
 """
 
 DEVICES = {"cpu": "cpu", "level_zero_v2": "level_zero:gpu:0"}
+WORK = {
+    "each way": f"CALLS = 1\n{EACH_WAY}",
+    "each way, repeated": f"CALLS = 4\n{EACH_WAY}",
+    "copies": COPIES,
+    "cycles": GOES_ON,
+}
 
 
-@pytest.mark.parametrize("work", [EACH_WAY, COPIES, GOES_ON], ids=["each way", "copies", "cycles"])
-@pytest.mark.parametrize("environment", DEVICES)
+def work_in_environments():
+    """Every day each way once, on the GPU: of the CPU, `copies` has the calls that take long."""
+    for environment in DEVICES:
+        for work in WORK:
+            is_long = work.endswith("repeated") or (work, environment) == ("each way", "cpu")
+            marks = [pytest.mark.long] if is_long else []
+            yield pytest.param(environment, work, marks=marks, id=f"{environment}-{work}")
+
+
+@pytest.mark.parametrize(("environment", "work"), list(work_in_environments()))
 def test_owner_of_memory_in_use_is_not_finalized(environment, work, tmp_path):
     arguments = f"import sys; sys.argv[1:] = [{DEVICES[environment]!r}]\n"
-    collect = "" if work is GOES_ON else COLLECT
+    collect = "" if work == "cycles" else COLLECT
     environments.python(
-        arguments + SOURCES + collect + work,
+        arguments + SOURCES + collect + WORK[work],
         environments.variables_of(environment, tmp_path),
         near=__file__,
     )

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(300)  # the first test builds the modules
     ("where", "more", "device", "lines"),
     [
         ("cpu", {}, "cpu", 8),
-        ("two_platforms", {}, "cpu:1", 8),
+        pytest.param("two_platforms", {}, "cpu:1", 8, marks=pytest.mark.long),
         pytest.param("level_zero_v2", {}, "cpu", 6, marks=pytest.mark.long),
         ("opencl_gpu", {}, "opencl:gpu:1", 6),
         ("level_zero_v2", {"FAKEGPU_DELAY_US": "3000"}, "level_zero:gpu:1", 6),
@@ -124,7 +124,11 @@ def run_axpy(where, device, scratch):
 
 @pytest.mark.parametrize(
     ("where", "device", "lines"),
-    [("cpu", "cpu", 8), ("two_platforms", "cpu:1", 8), ("opencl_gpu_kernels", "gpu", 6)],
+    [
+        ("cpu", "cpu", 8),
+        pytest.param("two_platforms", "cpu:1", 8, marks=pytest.mark.long),
+        ("opencl_gpu_kernels", "gpu", 6),
+    ],
 )
 def test_axpy_runs_on_arrays_of_each_library(where, device, lines, tmp_path_factory):
     done = run_axpy(where, device, tmp_path_factory.getbasetemp())
@@ -215,7 +219,10 @@ def test_extension_page_runs(monkeypatch):
     assert runner.run(examples, clear_globs=True).failed == 0
 
 
-@pytest.mark.parametrize("build", ["g++", "cmake", "setuptools"])
+# With CMake `labs` builds the other examples as well.
+@pytest.mark.parametrize(
+    "build", ["g++", pytest.param("cmake", marks=pytest.mark.long), "setuptools"]
+)
 def test_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
     commands = dict(
         re.findall(r"<!-- run: (\S+) -->\n```console\n(.*?)^```$", PAGE.read_text(), re.S | re.M)

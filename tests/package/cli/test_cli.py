@@ -63,7 +63,7 @@ def test_demo_help_names_the_folder_that_it_writes(capsys):
         assert re.search(r"writ\w+ .*\bsycl_ext_demo\b", capsys.readouterr().out, re.DOTALL)
 
 
-@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+@pytest.mark.parametrize("locale", ["C", pytest.param("C.UTF-8", marks=pytest.mark.long)])
 def test_path_beyond_the_locale_is_written(locale, tmp_path):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xc3\xbc\xff")
     done = run_module("demo", "--output", folder, LC_ALL=locale, PYTHONUTF8="0")

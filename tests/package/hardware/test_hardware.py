@@ -30,7 +30,7 @@ EXPECTED = {
     "no_usm": ("opencl:cpu:1", "kernels", ()),
 }
 #: Every day.
-EVERYDAY = ("cpu", "level_zero_v2", "opencl_gpu", "cuda")
+EVERYDAY = ("cpu", "level_zero_v2")
 
 
 def run(scratch, *arguments, environment, **variables):
