@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext doctor``: examine a machine, and print the report; or a device at length."""
+"""``python -m sycl_ext doctor``: examine this machine, and print the report."""
 
 import argparse
-import json
-import sys
-import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sycl_ext._cli import hardware
 from sycl_ext._doctor.checks import examine
 from sycl_ext._doctor.machine import Machine
 from sycl_ext._doctor.report import as_json, as_text
-from sycl_ext._hardware import report as hardware
-from sycl_ext._hardware.page import as_page, summary
-from sycl_ext._hardware.table import KERNELS, PARTS
 
 #: The options without a value.
 FLAGS = {
@@ -28,12 +22,6 @@ KINDS = {
     "--hardware": "examine one device for minutes, and write hardware.json and hardware.md, a "
     "report to be passed on",
 }
-#: The names of the parts of --hardware.
-NAMES = [part.name for part in PARTS]
-#: The names of the files that --hardware writes.
-JSON, PAGE = "hardware.json", "hardware.md"
-#: So long --hardware takes at most.
-SECONDS = 600
 
 
 def add_to(subparsers: Any) -> None:
@@ -56,62 +44,15 @@ def add_to(subparsers: Any) -> None:
     parser.add_argument(
         "--timeout", type=float, default=120, metavar="SECONDS", help="of a process (default: 120)"
     )
-    add_hardware_to(parser)
+    hardware.add_to(parser)
     parser.set_defaults(run=run)
-
-
-def add_hardware_to(parser: argparse.ArgumentParser) -> None:
-    """Add the options of --hardware."""
-    group = parser.add_argument_group("options of --hardware")
-    group.add_argument(
-        "--device", metavar="DEVICE", help="an id or a filter string (default: a GPU)"
-    )
-    group.add_argument(
-        "--part",
-        action="append",
-        choices=NAMES,
-        metavar="PART",
-        help=f"only this part, and others if it is given again: {', '.join(NAMES)}",
-    )
-    group.add_argument(
-        "--output", type=Path, default=Path(), metavar="DIR", help="of both files (default: here)"
-    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Examine this machine, print the report, and return the exit code."""
     machine = Machine(options.root, options.timeout, quick=options.quick, full=options.full)
     if options.hardware:
-        return run_hardware(machine, options)
+        return hardware.run(machine, options)
     findings = examine(machine)
     print((as_json if options.json else as_text)(machine, findings))
     return int(any(options.strict or finding.severity == "problem" for finding in findings))
-
-
-def run_hardware(machine: Machine, options: argparse.Namespace) -> int:
-    """Examine a device, write the report, and return the exit code."""
-    begin = time.monotonic()
-    try:
-        device = hardware.choose(machine.devices, options.device)
-        page, data = (writable(options.output, name) for name in (PAGE, JSON))
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    say = partial(print, file=sys.stderr, flush=True)
-    say(f"{device.name} ({device.filter_string}); at most {SECONDS // 60} minutes")
-    parts = [one for one in PARTS if one is KERNELS or one.name in (options.part or NAMES)]
-    how = {"quick": options.quick, "deadline": begin + SECONDS, "say": say}
-    report = hardware.examine(machine, device, parts, **how)
-    text = json.dumps(report, indent=1)
-    data.write_text(f"{text}\n")
-    page.write_text(as_page(report))
-    print(text if options.json else f"{summary(report)}\nwritten: {page} and {data}")
-    return int(not report["ok"])
-
-
-def writable(folder: Path, name: str) -> Path:
-    """Return a file of a folder, which is made; raise OSError now if it cannot be written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    path.touch()
-    return path

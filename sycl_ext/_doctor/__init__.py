@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext doctor``: finds out why there is no device, and says what cures it.
+"""``python -m sycl_ext doctor``: says why a device is missing, and which command helps.
 
-- ``machine``: facts, each found out when it is first asked for
-- ``probe``: what can crash, done in a process of its own; ``processes`` starts them, and reads what
-  comes back; ``self_test`` has the tests of a device
-- ``checks``: a function for each thing that can be wrong
+- ``machine``: the facts, each of which is found out when it is first asked for
+- ``probe``: imports, drivers and devices, tried in a process of its own because they may crash;
+  ``self_test`` has the tests of a device; ``processes`` runs the process and reads its report
+- ``checks``: one function for each thing that can be wrong; a new check is a new function there
 - ``report``: facts and findings as text and as JSON
 """

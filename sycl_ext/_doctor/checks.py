@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conclusions of the doctor: one function for each check, in the order of the causes.
+"""The checks of the doctor, in the order of the causes: the runtime, drivers, GPUs, features.
 
-A check looks at the facts, and yields a `Finding` for each thing that is wrong: what does not work,
-why, and the command that cures it. Its name is the id of its findings.
+A check reads facts, and yields a `Finding` for each thing that is wrong. To add one, write a
+function, name it in `CHECKS`, and add a row to docs/doctor.md and a broken machine to the tests.
 """
 
 import re
@@ -10,77 +10,65 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from sycl_ext._doctor.machine import (
-    ONCE,
     SELECTORS,
+    DeviceFacts,
     Machine,
     Node,
-    Severity,
     Step,
-    family_of,
+    is_libsycl,
     name_in_requirement,
 )
 from sycl_ext._setup import icd
-from sycl_ext._setup.hierarchy import explain_hierarchy
 from sycl_ext._setup.icd import INSTALL_CPU
+
+Severity = Literal["problem", "warning"]
 
 INSTALL_GPU = "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd"
 REINSTALL_RUNTIME = "python -m pip install --force-reinstall {intel-sycl-rt}"
 REINSTALL_US = "python -m pip install --force-reinstall --no-deps {sycl_ext}"
-#: The cures if a package cannot be imported, or if its self-test fails.
+#: What to do if a package cannot be imported, or if a device fails the test with it.
 UPGRADES = {
     "dpctl": "python -m pip install --upgrade --force-reinstall {dpctl}",
     "dpnp": "python -m pip install --upgrade dpnp dpctl",
     "torch": "python -m pip install --upgrade torch",
 }
-#: And when the self-test of a device fails without them.
+#: What to do if a device of this kind fails a test that needs none of these packages.
 DRIVER_UPGRADES = {
     "cpu": "python -m pip install --upgrade intel-opencl-rt",
     "gpu": "sudo apt-get install --only-upgrade libze-intel-gpu1 intel-opencl-icd",
 }
-#: When the kernel does not let a process take a descriptor of another one.
 ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
+ANOTHER_PROCESS = "or use {0} in a process of its own"
 
-#: Before a driver is named that others may change.
-TRUST = (
-    "only if you trust everybody who may change it; else install into an environment of your own"
-)
-
-#: How the loader complains of a library that it found.
+#: Parts of an error that say that a library was found, and is another one than expected.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
 PERMISSION = "Permission denied"
-#: Errors of an import of sycl_ext: a pattern of the error, the cause, the cure.
-LOAD_ERRORS = {
-    r"no library is loaded from": (
-        "the extension module would look for its libraries in a folder that others may change",
+#: Why sycl_ext cannot be imported: a pattern in the error, the cause, the cure. The first row that
+#: matches counts.
+LOAD_ERRORS = (
+    (
+        "no library is loaded from",
+        "the extension module would load its libraries from a folder that others may change",
         "python -m venv .venv && .venv/bin/python -m pip install {sycl_ext}",
     ),
-    PERMISSION: (
-        "this user may not read the files of the package, or of the runtime",
-        "chmod -R a+rX {prefix}/lib",
-    ),
-    r"libsycl\.so\S*: cannot open shared object": (
-        "the SYCL runtime that the package intel-sycl-rt brings is not in this environment",
-        REINSTALL_RUNTIME,
-    ),
-    WRONG_LIBRARY: (
-        "the SYCL runtime that is loaded is not of the version that sycl_ext was built for",
-        REINSTALL_RUNTIME,
-    ),
-    r"No module named 'numpy": ("numpy is not installed", "python -m pip install {numpy}"),
-    r"needs NumPy >=": ("numpy is older than sycl_ext needs", "python -m pip install {numpy}"),
-    r"No module named 'sycl_ext": (
-        "the extension module is not there: it was removed, or these are the sources, and it was "
-        "not built",
+    (PERMISSION, "this user may not read a file of it", "chmod -R a+rX {prefix}/lib"),
+    ("numpy|NumPy", "numpy is missing or too old", "python -m pip install {numpy}"),
+    ("No module named 'dpctl", "dpctl is not installed", "python -m pip install {dpctl}"),
+    (
+        "No module named 'sycl_ext",
+        "the extension module was removed, or these are the sources and it was not built",
         REINSTALL_US,
     ),
-    r"^(TypeError|AttributeError)|cannot import name": (
+    (
+        "^(TypeError|AttributeError)|cannot import name",
         "the extension module is of another version than the Python files of the package",
         REINSTALL_US,
     ),
-    r"": ("the package, or what it needs, is damaged", REINSTALL_RUNTIME),
-}
+    ("", "the SYCL runtime is missing, damaged or of another version", REINSTALL_RUNTIME),
+)
 
 
 @dataclass(frozen=True)
@@ -89,104 +77,82 @@ class Finding:
 
     problem: str
     cause: str
-    cure: str  # a command; {dpctl} stands for what this package requires, see `examine`
-    then: str = ""  # steps that a command cannot do, such as logging in again
-    severity: Severity = "problem"  # which makes the exit code 1
-    id: str = ""  # of the check that found it: the name of its function, unless it says another
+    cure: str  # a command; {dpctl} stands for what sycl_ext requires of it, see `examine`
+    then: str = ""  # what a command cannot do, such as logging in again; or another way
+    severity: Severity = "problem"  # a problem makes the exit code 1
+    id: str = ""  # the name of the check, which `examine` fills in
 
 
 # ---- the runtime ---------------------------------------------------------------------------------
 
 
-def missing(machine: Machine) -> Iterator[Finding]:
-    """Find packages that are not installed, or that have lost a library."""
-    for one in machine.missing:
-        if one.files:
-            yield Finding(
-                f"{' '.join(one.files)} of {one.requirement} is not there",
-                "the package is installed, and these of its files were removed",
-                f"python -m pip install --force-reinstall --no-deps {one.requirement}",
-            )
-        else:
-            wanted = f", which {one.wanted_by} needs," if one.wanted_by else ""
-            yield Finding(
-                f"{name_in_requirement(one.requirement)}{wanted} is not installed",
-                "it was left out (--no-deps), or uninstalled",
-                f"python -m pip install {shlex.quote(one.requirement)}",
-            )
-
-
 def runtime(machine: Machine) -> Iterator[Finding]:
-    """Find out why sycl_ext cannot be imported."""
+    """`import sycl_ext` fails."""
     step = machine.went_wrong("import sycl_ext")
     if step is None:
         return
-    for one in machine.missing:  # another check has named it
-        words = (f"module named '{name_in_requirement(one.requirement)}", *one.files)
-        if any(word in step.detail for word in words):
-            return
-    cause, cure = next(LOAD_ERRORS[error] for error in LOAD_ERRORS if re.search(error, step.detail))
+    _, cause, cure = next(row for row in LOAD_ERRORS if re.search(row[0], step.detail))
     if cure == REINSTALL_US and "sycl_ext" not in machine.packages:
         cure = "python -m pip install {sycl_ext}"
-    names, unset = overriding(machine)
+    names = " and ".join(machine.overrides)
     if names and (step.outcome == "crashed" or re.search(WRONG_LIBRARY, step.detail)):
-        cause, cure = f"{names} puts another runtime before that of this environment", unset
+        cause, cure = f"{names} puts another runtime before that of this environment", unset(names)
     yield Finding(f"import sycl_ext {how(step)}", f"{cause} ({step.detail})", cure)
 
 
-def two(machine: Machine) -> Iterator[Finding]:
-    """Find libraries of which there are two."""
-    for family, severity in ONCE.items():
-        copies = [library for library in machine.libraries if family_of(library.path) == family]
-        if len(copies) < 2:
-            continue
-        verb, _, package = copies[1].loaded_by.partition(" ")
-        cause, cure, then = f"{copies[1].loaded_by} loads another one", REINSTALL_RUNTIME, ""
-        names, unset = overriding(machine, {Path(library.path).parent for library in copies})
-        if names:
-            cause, cure = f"{names} leads to another one than that of this environment", unset
-        elif verb == "import" and package != "sycl_ext":
-            cure = f"python -m pip install --upgrade {package}"
-            then = f"or use {package} in a process of its own"
-        paths = " and ".join(library.path for library in copies)
-        problem = f"two copies of {family} are loaded in one process: {paths}"
-        cause += "; the memory and the devices of one copy are unknown to the other"
-        yield Finding(problem, cause, cure, then, severity, f"two-{family}")
+def two_libsycl(machine: Machine) -> Iterator[Finding]:
+    """A step has loaded a second SYCL runtime into the process."""
+    copies = [library for library in machine.libraries if is_libsycl(library.path)]
+    if len(copies) < 2:
+        return
+    second = copies[1].loaded_by
+    cause, cure, then = f"{second} loads another one", REINSTALL_RUNTIME, ""
+    names = overriding(machine, {Path(library.path).parent for library in copies})
+    package = second.removeprefix("import ")
+    if names:
+        cause, cure = f"{names} leads to another one than that of this environment", unset(names)
+    elif package in UPGRADES:
+        cure, then = f"python -m pip install --upgrade {package}", ANOTHER_PROCESS.format(package)
+    paths = " and ".join(library.path for library in copies)
+    yield Finding(
+        f"two copies of libsycl are loaded in one process: {paths}",
+        f"{cause}; the memory and the devices of one copy are unknown to the other",
+        cure,
+        then,
+    )
 
 
 def another_runtime(machine: Machine) -> Iterator[Finding]:
-    """Find packages that will load a second SYCL runtime, before they do."""
-    for other in machine.other_runtimes:
-        name = other.package.partition(" ")[0]
+    """A package will load a second SYCL runtime when it is imported."""
+    for package, library in machine.other_runtimes.items():
+        name = package.partition(" ")[0]
         yield Finding(
-            f"{other.package} works with another SYCL runtime than sycl_ext ({other.wants})",
-            "two of them in one process share no queues and no contexts, and some pairs end the "
+            f"{package} brings a SYCL runtime of its own ({library})",
+            "two runtimes in one process share no queues and no contexts, and some pairs end the "
             "process at the first queue of the second one",
             f"python -m pip install --upgrade {shlex.quote(name)}",
-            f"or use {name} in a process of its own",
+            ANOTHER_PROCESS.format(name),
             "warning",
         )
 
 
 def other_runtime(machine: Machine) -> Iterator[Finding]:
-    """Find a runtime that is not the one of this environment."""
-    loaded = [library for library in machine.libraries if family_of(library.path) == "libsycl"]
-    if len(loaded) != 1 or "intel-sycl-rt" not in machine.packages:
+    """The runtime that is loaded is not that of the package intel-sycl-rt."""
+    loaded = [library.path for library in machine.libraries if is_libsycl(library.path)]
+    own = machine.runtime_folder
+    if len(loaded) != 1 or not own or Path(loaded[0]).parent == Path(own):
         return
-    path = loaded[0].path
-    if not loaded[0].package and not path.startswith(f"{machine.prefix}/"):
-        cause, cure = "the extension module was installed for another environment", REINSTALL_US
-        names, unset = overriding(machine)
-        if names:
-            cause, cure = f"{names} puts it before that of the package intel-sycl-rt", unset
-        problem = f"{path} is not the SYCL runtime of this environment"
-        yield Finding(problem, cause, cure, severity=when_others_work(machine))
+    cause, cure = "the extension module was installed for another environment", REINSTALL_US
+    if names := " and ".join(machine.overrides):
+        cause, cure = f"{names} puts it before that of the package intel-sycl-rt", unset(names)
+    problem = f"{loaded[0]} is not the SYCL runtime of this environment"
+    yield Finding(problem, cause, cure, severity=when_others_work(machine))
 
 
 def package(machine: Machine) -> Iterator[Finding]:
-    """Find other packages that cannot be imported together with sycl_ext."""
+    """A library cannot be imported together with sycl_ext."""
     if not machine.devices and (machine.devices_without_selector or not were_listed(machine)):
-        return  # without a device some of them cannot, and another check says why
+        return  # some cannot be imported without a device, and another check says why it is missing
     ours = machine.went_wrong("import sycl_ext")
     for name, cure in UPGRADES.items():
         step = machine.went_wrong(f"import {name}")
@@ -194,32 +160,31 @@ def package(machine: Machine) -> Iterator[Finding]:
             yield Finding(f"import {name} {how(step)}", step.detail, cure)
 
 
-# ---- devices -------------------------------------------------------------------------------------
+# ---- devices and their drivers -------------------------------------------------------------------
 
 
 def hidden_devices(machine: Machine) -> Iterator[Finding]:
-    """Find variables that hide every device."""
+    """Variables hide every device."""
     hidden = machine.devices_without_selector
     if machine.devices or not hidden:
         return
     names = [name for name in SELECTORS if name in machine.environment]
     assignments = " ".join(f"{name}={shlex.quote(machine.environment[name])}" for name in names)
-    lines, listing = explain_hierarchy(machine.environment), machine.went_wrong("list devices")
-    warnings = [line.removeprefix("warning: ") for line in lines if line.startswith("warning: ")]
-    reason = listing.detail if listing else (warnings or ["no device fits that"])[-1]
+    listing = machine.went_wrong("list devices")
+    reason = listing.detail if listing else "no device matches that"
     there = ", ".join(f"{device.name} ({device.filter_string})" for device in hidden)
     kinds = dict.fromkeys(device.device_type for device in hidden)
-    parts = " or ".join(f"export ONEAPI_DEVICE_SELECTOR='*:{kind}'" for kind in kinds)
     yield Finding(
         f"every device is hidden; without {' and '.join(names)} there would be {there}",
         f"{assignments}: {reason}",
         f"unset {' '.join(names)}",
-        f"or, for a part of them: {parts}",
+        "or show some of them: "
+        + " or ".join(f"export ONEAPI_DEVICE_SELECTOR='*:{kind}'" for kind in kinds),
     )
 
 
 def space(machine: Machine) -> Iterator[Finding]:
-    """Find a CPU driver that cannot work where it is."""
+    """The OpenCL CPU driver is at a path with a space."""
     for driver in machine.drivers:
         folder, _, name = driver.path.rpartition("/")
         if name != icd.DRIVER or not icd.driver_with_space({"OCL_ICD_FILENAMES": driver.path}):
@@ -228,36 +193,34 @@ def space(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             f"the OpenCL CPU driver cannot be used at a path with a space: {driver.path}",
             "it reads its own path in /proc/self/maps, cuts it at the space, and does not find the "
-            "files next to it; a link does not help, as real paths are there",
+            "files next to it; a link does not help, because that file shows real paths",
             f"mkdir -p {target} && ln -s {source}/* {target} && cp --remove-destination "
             f"{source}/{icd.DRIVER} {target} && export OCL_ICD_FILENAMES={target}/{icd.DRIVER}",
-            "or make the environment at a path without a space",
+            "or create the environment at a path without a space",
         )
 
 
-def list_(machine: Machine) -> Iterator[Finding]:
-    """Find a runtime that cannot list its devices."""
+def list_devices(machine: Machine) -> Iterator[Finding]:
+    """The runtime cannot list its devices."""
     step = machine.went_wrong("list devices")
     if step is None or machine.devices_without_selector or any(space(machine)):
         return  # another check explains it
     wrong = [name for name in SELECTORS if name in machine.environment and name in step.detail]
-    cure = f"unset {wrong[0]}" if wrong else REINSTALL_RUNTIME
+    cure = unset(wrong[0]) if wrong else REINSTALL_RUNTIME
     yield Finding(f"listing the devices {how(step)}", step.detail, cure)
 
 
 def driver(machine: Machine) -> Iterator[Finding]:
-    """Find OpenCL drivers that are named and cannot be loaded."""
+    """An OpenCL driver is named, and cannot be loaded."""
     works = any(device.backend == "opencl" for device in machine.devices)
     for one in machine.drivers:
         if not one.error or one.named_by == "Level Zero":
             continue
         from_file, embedded = one.named_by.endswith(".icd"), machine.embedded_driver
         by_variable = one.named_by == "OCL_ICD_FILENAMES"
-        cures = (
-            (
-                one.error.startswith(icd.REFUSED),
-                f"export OCL_ICD_FILENAMES={shlex.quote(one.path)}",
-            ),
+        refused = one.error.startswith(icd.REFUSED)
+        cures = (  # the first that applies
+            (refused, f"export OCL_ICD_FILENAMES={shlex.quote(one.path)}"),
             (PERMISSION in one.error, f"chmod a+r {shlex.quote(one.path)}"),
             (by_variable and embedded, "unset OCL_ICD_FILENAMES"),
             (by_variable, f"unset OCL_ICD_FILENAMES && {INSTALL_CPU}"),
@@ -270,37 +233,40 @@ def driver(machine: Machine) -> Iterator[Finding]:
             f"the OpenCL driver {one.path} cannot be loaded, so its devices are missing",
             f"{one.named_by} names it, but: {one.error}",
             next(cure for applies, cure in cures if applies),
-            TRUST if one.error.startswith(icd.REFUSED) else "",
-            severity="warning" if from_file and works else "problem",
+            "only if you trust everybody who may change that file; otherwise install into an "
+            "environment of your own"
+            if refused
+            else "",
+            "warning" if from_file and works else "problem",
         )
 
 
 def no_driver(machine: Machine) -> Iterator[Finding]:
-    """Find out that no driver is named at all."""
+    """No driver is named at all."""
     there = machine.devices or machine.devices_without_selector or machine.drivers or machine.gpus
     if there or not were_listed(machine):
         return
+    problem = "no driver is named, so there is no device"
     deciding = [name for name in icd.DECIDED_BY if name in machine.environment]
     if machine.embedded_driver and deciding:
         cause = (
-            f"{' and '.join(deciding)} stops sycl_ext from naming the driver of this environment, "
-            f"{machine.embedded_driver}"
+            f"sycl_ext does not name the driver of this environment, {machine.embedded_driver}, "
+            f"because the environment sets {' and '.join(deciding)}"
         )
-        cure = f"unset {' '.join(deciding)}"
+        yield Finding(problem, cause, f"unset {' '.join(deciding)}")
     else:
         cause = (
             "no OpenCL driver (ICD) is installed: intel-opencl-rt is not in this environment, and "
             "/etc/OpenCL/vendors has no .icd file"
         )
-        cure = INSTALL_CPU
-    yield Finding("no driver is named, so there is no device", cause, cure)
+        yield Finding(problem, cause, INSTALL_CPU)
 
 
 # ---- GPUs ----------------------------------------------------------------------------------------
 
 
 def permission(machine: Machine) -> Iterator[Finding]:
-    """Find GPUs that this user may not open."""
+    """The user may not open a GPU."""
     closed: dict[tuple[str, str, str], list[Node]] = {}
     for node in machine.nodes:
         if not node.accessible:
@@ -317,8 +283,8 @@ def permission(machine: Machine) -> Iterator[Finding]:
 
 
 def how_to_open(node: Node, machine: Machine) -> tuple[str, str, str]:
-    """Return why a node cannot be opened, the cure, and what comes after it."""
-    user, group = machine.user, node.group
+    """Return why a node cannot be opened, the cure, and what to do after it."""
+    name, group = machine.user.name, node.group
     if group.isdecimal():
         return (
             f"group {group} of the node has no name in this container, and you are not in it",
@@ -327,78 +293,66 @@ def how_to_open(node: Node, machine: Machine) -> tuple[str, str, str]:
         )
     if node.mode[4:6] != "rw" or group == "root":
         return (
-            f"the mode of the node lets nobody in but {node.owner}",
+            f"the mode of the node lets only {node.owner} open it",
             "sudo chgrp render {paths} && sudo chmod g+rw {paths}",
-            "and see to it that you are in that group: sudo usermod -aG render " + user.name,
+            f"and make sure that you are in that group: sudo usermod -aG render {name}",
         )
-    if group in user.groups:
-        return f"{group} may, and something else forbids it", "getfacl {paths}", ""
-    if group in user.groups_at_login:
-        cause = f"{user.name} is in the group {group}, but this session is older than that"
+    if group in machine.user.groups:
+        return (
+            f"the group {group} may open it, and something else forbids it",
+            "getfacl {paths}",
+            "",
+        )
+    if group in machine.user.groups_at_login:
+        cause = f"{name} has joined the group {group} after this session began"
         return cause, f"newgrp {group}", "or log in again"
-    cause, cure = f"{user.name} is not in the group {group}", f"usermod -aG {group} {user.name}"
-    return cause, f"sudo {cure}", "and log in again"
+    cause = f"{name} is not in the group {group}"
+    return cause, f"sudo usermod -aG {group} {name}", "and log in again"
 
 
 def no_node(machine: Machine) -> Iterator[Finding]:
-    """Find GPUs on the bus that have no node."""
+    """A GPU is on the bus, and programs cannot reach it."""
     if not machine.gpus or machine.nodes:
         return
-    cause, cure = "nobody handed the GPU to this container", "docker run --device /dev/dri IMAGE"
+    cause, cure = "the GPU was not handed to this container", "docker run --device /dev/dri IMAGE"
     then = "with the rest of your command"
     if not machine.in_container and not any(gpu.module for gpu in machine.gpus):
-        cause, cure = "no module of the kernel drives it", "sudo modprobe xe"
+        cause, cure = "no kernel module drives it", "sudo modprobe xe"
         then = "or i915 for GPUs before 2024"
     problem = f"there is an Intel GPU ({machine.gpus[0].address}), and no /dev/dri/renderD*"
     yield Finding(problem, cause, cure, then, when_others_work(machine))
 
 
 def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
-    """Find GPUs that can be opened, and that no driver shows."""
-    listed = (*machine.devices, *machine.devices_without_selector)
-    accessible = [node.path for node in machine.nodes if node.accessible]
-    is_shown = any(device.device_type == "gpu" for device in listed)
-    if is_shown or not accessible or not were_listed(machine):
+    """An Intel GPU can be opened, and no driver lists it."""
+    is_listed = any(device.device_type == "gpu" for device in all_devices(machine))
+    can_be_opened = any(node.accessible for node in machine.nodes)
+    if is_listed or not machine.gpus or not can_be_opened or not were_listed(machine):
         return
     errors = "; ".join(d.error for d in machine.drivers if d.named_by == "Level Zero" and d.error)
-    if machine.gpus:
-        problem = f"there is an Intel GPU ({machine.gpus[0].address}), and no driver shows it"
-        cause = errors or "the driver that is installed is older than the GPU, it seems"
-    elif errors and not machine.bus_visible:
-        node = accessible[0]
-        problem = f"there is a GPU ({node}), and no loader of Level Zero that could show it"
-        cause = f"{errors} (the PCI bus is not visible here: it may be no GPU of Intel)"
-    else:
-        return
-    yield Finding(problem, cause, INSTALL_GPU, severity=when_others_work(machine))
+    yield Finding(
+        f"there is an Intel GPU ({machine.gpus[0].address}), and no driver lists it",
+        errors or "the installed driver is probably older than the GPU",
+        INSTALL_GPU,
+        severity=when_others_work(machine),
+    )
 
 
 def other_gpu(machine: Machine) -> Iterator[Finding]:
-    """Find drivers of other vendors' GPUs that no device of SYCL shows."""
-    listed = (*machine.devices, *machine.devices_without_selector)
+    """A driver of another vendor's GPUs runs, and SYCL lists none of them."""
     for gpu in machine.other_gpus:
-        if any(device.backend == gpu.backend for device in listed) or not were_listed(machine):
+        if any(one.backend == gpu.backend for one in all_devices(machine)):
             continue
         name = f"{icd.ADAPTER}{gpu.backend}.so"
-        if gpu.adapter:
-            cause = f"the adapter {gpu.adapter} is there, and lists no device"
-            cure, then = "SYCL_UR_TRACE=-1 python -m sycl_ext devices", "which shows the reason"
-        else:
-            cause = (
-                f"the SYCL runtime has no adapter for it ({name}); its packages for pip have "
-                "those of Level Zero and OpenCL only"
-            )
-            cure = "export UR_ADAPTERS_SEARCH_PATH=FOLDER"
-            then = (
-                f"where FOLDER has {name} of the version of the runtime, from a build of DPC++ or "
-                "a plugin of Codeplay; without it, use the devices of the table"
-            )
         yield Finding(
             f"there is a driver of {gpu.vendor} ({gpu.node}), and no SYCL device of its GPUs",
-            cause,
-            cure,
-            then,
-            severity=when_others_work(machine),
+            f"the SYCL runtime needs an adapter for it ({name}); its packages for pip have those "
+            "of Level Zero and OpenCL only",
+            "export UR_ADAPTERS_SEARCH_PATH=FOLDER",
+            f"where FOLDER has {name} of the version of the runtime, from a build of DPC++ or a "
+            "plugin of Codeplay; if it is there already, SYCL_UR_TRACE=-1 python -m sycl_ext "
+            "devices shows why it lists no device",
+            when_others_work(machine),
         )
 
 
@@ -406,7 +360,7 @@ def other_gpu(machine: Machine) -> Iterator[Finding]:
 
 
 def self_test(machine: Machine) -> Iterator[Finding]:
-    """Find devices that fail their self-test."""
+    """A device fails a test."""
     kinds = {f"device {device.id}": device.device_type for device in machine.devices}
     for step in machine.steps:
         who, _, test = step.name.partition(": ")
@@ -415,30 +369,32 @@ def self_test(machine: Machine) -> Iterator[Finding]:
         cure = UPGRADES.get(test) or DRIVER_UPGRADES.get(kinds.get(who, "cpu"), INSTALL_GPU)
         if "pidfd_getfd" in step.detail:
             cure = ALLOW_PTRACE
-        what = (
-            f"{who}: the test {test!r} {how(step)}" if test else f"the process {how(step)} at exit"
+        at_exit = f"the process {how(step)} at exit"
+        yield Finding(
+            f"{who}: the test {test!r} {how(step)}" if test else at_exit, step.detail, cure
         )
-        yield Finding(what, step.detail, cure)
 
 
 def ptrace_scope(machine: Machine) -> Iterator[Finding]:
-    """Find a kernel that keeps processes from opening each other's device memory."""
-    if machine.ptrace_scope and any(one.backend == "level_zero" for one in machine.devices):
-        yield Finding(
-            "a process may not open the device memory of another one with sycl_ext.ipc.open",
-            f"kernel.yama.ptrace_scope is {machine.ptrace_scope}, and the driver takes a file "
-            "descriptor out of the other process, which needs the rights of a debugger",
-            ALLOW_PTRACE,
-            "or, for one process: let the process that has the memory call sycl_ext.ipc.handle(t, "
-            "peer=PID), or start it from the one that opens"
-            if machine.ptrace_scope == 1
-            else "",
-            "warning",
-        )
+    """The kernel keeps processes from opening each other's device memory."""
+    if not machine.ptrace_scope or all(one.backend != "level_zero" for one in machine.devices):
+        return
+    for_one = (
+        "or, for one process: let the process that has the memory call sycl_ext.ipc.handle(t, "
+        "peer=PID), or start it from the one that opens"
+    )
+    yield Finding(
+        "a process may not open the device memory of another one with sycl_ext.ipc.open",
+        f"kernel.yama.ptrace_scope is {machine.ptrace_scope}, and the driver takes a file "
+        "descriptor out of the other process, which needs the rights of a debugger",
+        ALLOW_PTRACE,
+        for_one if machine.ptrace_scope == 1 else "",
+        "warning",
+    )
 
 
 def no_fp64(machine: Machine) -> Iterator[Finding]:
-    """Find devices without fp64."""
+    """A device has no double precision."""
     if lacking := [f"{one.id} ({one.name})" for one in machine.devices if not one.fp64]:
         yield Finding(
             f"no double precision (fp64) on device {', '.join(lacking)}",
@@ -452,52 +408,61 @@ def no_fp64(machine: Machine) -> Iterator[Finding]:
 
 
 def no_usm(machine: Machine) -> Iterator[Finding]:
-    """Find devices without USM."""
+    """A device has no unified shared memory."""
     if lacking := [f"{one.id} ({one.name})" for one in machine.devices if not one.usm_types]:
         yield Finding(
             f"no unified shared memory (USM) on device {', '.join(lacking)}",
             "its driver does not implement it, so nothing can be allocated or shared there",
             "python -m sycl_ext devices",
-            "and name another device; with none there: " + INSTALL_CPU,
+            f"and choose another device; if it lists no other: {INSTALL_CPU}",
             "warning",
         )
 
 
 def no_device(machine: Machine) -> Iterator[Finding]:
-    """Quote the runtime, if there is no device and no other check finds a problem."""
-    others = (one.severity for check in CHECKS[:-1] for one in check(machine))
+    """There is no device, and no other check has found a problem."""
+    others = (one.severity for other in CHECKS if other is not no_device for one in other(machine))
     if machine.devices or "problem" in others:
         return
     said = "; ".join(machine.runtime_messages[:3])
+    can_be_loaded = any(not one.error for one in machine.drivers)
     yield Finding(
         "there is no SYCL device",
         f"the runtime says: {said}" if said else "the runtime found no device, and says nothing",
-        INSTALL_CPU,
-        "to see the steps of the runtime: SYCL_UR_TRACE=-1 python -m sycl_ext devices",
+        REINSTALL_RUNTIME if can_be_loaded else INSTALL_CPU,
+        "to see what the runtime does: SYCL_UR_TRACE=-1 python -m sycl_ext devices",
     )
 
 
-# ---- what several checks ask, and words ----------------------------------------------------------
+# ---- what several checks ask ---------------------------------------------------------------------
 
 
 def were_listed(machine: Machine) -> bool:
-    """Say whether a device that is not in the table is missing."""
+    """Say whether the runtime has listed its devices, so that one that is not listed is missing."""
     return not (machine.went_wrong("import sycl_ext") or machine.went_wrong("list devices"))
 
 
+def all_devices(machine: Machine) -> tuple[DeviceFacts, ...]:
+    """Return the devices, also those that a variable hides."""
+    return (*machine.devices, *machine.devices_without_selector)
+
+
 def when_others_work(machine: Machine) -> Severity:
-    """Return how bad something is that need not keep all devices away."""
+    """Return the severity of one missing device: a warning if there are others."""
     return "warning" if machine.devices else "problem"
 
 
-def overriding(machine: Machine, folders: set[Path] | None = None) -> tuple[str, str]:
-    """Return the variables that put a runtime (in one of these folders) before ours, and a cure."""
-    names = [
-        name
-        for name, paths in machine.overrides.items()
-        if folders is None or any(Path(path).parent in folders for path in paths)
-    ]
-    return " and ".join(names), f"unset {' '.join(names)}"
+def overriding(machine: Machine, folders: set[Path]) -> str:
+    """Return the variables that lead to a runtime in one of these folders."""
+    overrides = machine.overrides.items()
+    return " and ".join(
+        name for name, paths in overrides if any(Path(path).parent in folders for path in paths)
+    )
+
+
+def unset(names: str) -> str:
+    """Return the command that unsets variables, named as in "A and B"."""
+    return f"unset {names.replace(' and ', ' ')}"
 
 
 def how(step: Step) -> str:
@@ -505,39 +470,30 @@ def how(step: Step) -> str:
     return "crashes" if step.outcome == "crashed" else "fails"
 
 
+#: All checks; the name of each, with hyphens, is the id of what it finds.
 CHECKS: tuple[Callable[[Machine], Iterator[Finding]], ...] = (
-    *(missing, runtime, two, another_runtime, other_runtime, package),
-    *(
-        hidden_devices,
-        space,
-        list_,
-        driver,
-        no_driver,
-        permission,
-        no_node,
-        no_gpu_driver,
-        other_gpu,
-    ),
+    *(runtime, two_libsycl, another_runtime, other_runtime, package),
+    *(hidden_devices, space, list_devices, driver, no_driver),
+    *(permission, no_node, no_gpu_driver, other_gpu),
     *(self_test, ptrace_scope, no_fp64, no_usm, no_device),
 )
 
 
 def examine(machine: Machine) -> list[Finding]:
-    """Return the findings, problems before warnings.
+    """Return the findings of all checks, problems before warnings.
 
-    In a cure, {dpctl} becomes what this package requires, such as 'dpctl>=0.22', and {sycl_ext}
-    what it was installed from: it may be on no index.
+    In a cure, {dpctl} becomes what sycl_ext requires, such as 'dpctl>=0.22', and {sycl_ext} what it
+    was installed from.
     """
     known = {name_in_requirement(text): shlex.quote(text) for text in machine.requirements}
-    known |= {"sycl_ext": machine.origin or ".", "prefix": shlex.quote(machine.prefix)}
-
+    known |= {"sycl_ext": machine.origin, "prefix": shlex.quote(machine.prefix)}
     found = [
         replace(
-            one,
-            id=one.id or check.__name__.strip("_").replace("_", "-"),
-            cure=re.sub(r"\{([\w-]+)\}", lambda match: known.get(match[1], match[1]), one.cure),
+            finding,
+            id=one.__name__.replace("_", "-"),
+            cure=re.sub(r"\{([\w-]+)\}", lambda match: known.get(match[1], match[1]), finding.cure),
         )
-        for check in CHECKS
-        for one in check(machine)
+        for one in CHECKS
+        for finding in one(machine)
     ]
-    return sorted(found, key=lambda one: one.severity != "problem")
+    return sorted(found, key=lambda finding: finding.severity != "problem")

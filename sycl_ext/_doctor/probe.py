@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of the doctor that can crash: imports, drivers, and the tests of each device.
+"""Tries what can crash: imports of packages, loading of drivers, and the tests of each device.
 
-`processes` runs this file in a process of its own, ``python -c <this file> ORDER REPORT``, so it
-imports nothing but the standard library at its top.  It appends each step to REPORT, as a line of
-JSON, before and after it is done: the last line names the step in which a process died.  The tests
-of a device are in `self_test`.
+`processes` runs the text of this file as ``python -c TEXT ORDER REPORT``, so that it works where
+the package cannot be imported: at its top it imports nothing but the standard library. An order
+has `drivers` to load, `packages` to import one after the other, `tests` (the table in `self_test`
+with the tests after each import), and `skip`, the steps to leave out.
 """
 
 import ctypes
@@ -22,16 +22,12 @@ from typing import Any
 #: The libraries of the runtime, among those that a process has loaded.
 RUNTIME = re.compile(r"/lib(sycl|ur_\w+|OpenCL|ze_\w+|intelocl|umf)\.so[^/]*$")
 
-#: The facts about a device that have the names of its attributes.
+#: The facts about a device that are attributes of the same name.
 DEVICE = ("id", "filter_string", "backend", "device_type", "driver_version", "usm_types")
 
 
 class Probe:
-    """Carries out an order, and reports each step.
-
-    An order has `drivers` to load; `packages` to import, one after the other; `tests`, which of
-    those in `self_test` to do with each; and `skip`, steps to leave out.
-    """
+    """Carries out an order, and appends each step to the report when it begins and when it ends."""
 
     def __init__(self, order: dict[str, Any], report: Path) -> None:
         self.order = order
@@ -87,8 +83,8 @@ class Probe:
         ]
 
     def test(self, tests: str, package: str) -> None:
-        """Test the features of each device that need a package."""
-        if not self.devices:  # the import of sycl_ext may have failed
+        """Run the tests of each device that need a package."""
+        if not self.devices:  # `self_test` imports sycl_ext, which may have failed
             return
         module = importlib.import_module("sycl_ext._doctor.self_test")
         for device in self.devices:

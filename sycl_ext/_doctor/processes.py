@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes in which `probe` asks devices and drivers, and what comes back from them."""
+"""Runs `probe` in a process of its own, and after a crash again, without the step that crashed."""
 
 import json
-import os
-import signal
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sycl_ext._setup import child
 
-#: How lines begin that a dying process adds to what it has to say.
-NOISE = ("PLEASE submit a bug report", "Stack dump", "#")
-
-#: The step in which a process died that had done everything.
+#: The name of the step in which a process died that had done everything.
 AT_EXIT = "exit"
 
 
@@ -29,64 +22,28 @@ class Probed:
 
 
 def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout: float) -> Probed:
-    """Run `probe`, and again without the step that it died in, until it comes to its end."""
+    """Run `probe`, and after each death again without the step in which it died."""
+    source = Path(__file__).with_name("probe.py").read_text()
     probed = Probed()
     skip: list[str] = []
+
+    def command(report: Path) -> list[str]:
+        return child.command(source, json.dumps({**order, "skip": skip}), str(report))
+
     while True:
-        records, stderr, end = run_once({**order, "skip": skip}, environment, timeout)
-        done = [record for record in records if "step" in record]
-        for record in done:  # a step that is repeated counts as it began
+        ended = child.run_reporting(command, environment, timeout)
+        done = [record for record in ended.records if "step" in record]
+        for record in done:  # of a step that is repeated, the first record counts
             probed.records.setdefault(record["step"], record)
-        probed.stderr += stderr
-        if not end:
+        probed.stderr += ended.stderr
+        if not ended.death:
             return probed
-        crashed = AT_EXIT if not records or records[-1] in done else records[-1]["begin"]
-        detail = ": ".join([end, *[line for line in stderr if not line.startswith(NOISE)][-1:]])
-        end_of_it = {"outcome": "crashed", "detail": detail, "found": [], "libraries": []}
-        probed.records.setdefault(crashed, end_of_it)
-        if crashed == AT_EXIT:
+        is_over = not ended.records or ended.records[-1] in done
+        died_in = AT_EXIT if is_over else ended.records[-1]["begin"]
+        crash = {"outcome": "crashed", "detail": ended.cause, "found": [], "libraries": []}
+        probed.records.setdefault(died_in, crash)
+        if is_over:
             return probed
-        # A test need not run again; an import has to be made again.
+        # An import has to be made again, for the steps that follow it; a test need not run again.
         names = (record["step"] for record in done)
-        skip += [crashed, *(name for name in names if name.startswith(("device ", "load ")))]
-
-
-def run_once(
-    order: Mapping[str, Any], environment: Mapping[str, str], timeout: float
-) -> tuple[list[dict[str, Any]], list[str], str]:
-    """Run `probe` once; return its records, its stderr, and how it died (empty: it did not)."""
-    source = Path(__file__).with_name("probe.py").read_text()
-    with tempfile.TemporaryDirectory() as scratch:
-        report, log = Path(scratch, "report"), Path(scratch, "log")
-        report.touch()
-        command = child.command(source, json.dumps(order), str(report))
-        with log.open("w") as stderr:
-            try:
-                code = run_alone(command, environment, stderr, timeout)
-                end = f"exit code {code}" if code else ""
-                if code < 0:
-                    end = signal.Signals(-code).name
-            except subprocess.TimeoutExpired:
-                end = f"it did not end within {timeout:g} s"
-        lines = [line.strip()[:300] for line in log.read_text(errors="replace").splitlines()]
-        records = [json.loads(line) for line in report.read_text().splitlines()]
-        return records, [line for line in lines if line], end
-
-
-def run_alone(
-    command: list[str], environment: Mapping[str, str], stderr: IO[str], timeout: float
-) -> int:
-    """Run a command, and return its exit code; on a timeout, it ends with all that it started."""
-    with subprocess.Popen(
-        command,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-        start_new_session=True,  # Ctrl-C is for the doctor, which then ends it
-    ) as process:
-        try:
-            return process.wait(timeout)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+        skip += [died_in, *(name for name in names if name.startswith(("device ", "load ")))]

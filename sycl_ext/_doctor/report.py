@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report: text for people and JSON for programs, made of facts and findings."""
+"""The report, made of facts and findings: text for people, and JSON for programs."""
 
 import json
 import textwrap
@@ -47,12 +47,11 @@ def as_text(machine: Machine, findings: Sequence[Finding]) -> str:
 
 
 def runtime_lines(machine: Machine) -> Iterator[str]:
-    """Describe versions, and the libraries that were loaded."""
+    """Describe the versions, and the libraries that each step has loaded."""
     versions = {"Python": machine.python, **machine.packages}
     versions.pop("sycl_ext", None)
     yield wrapped("  ".join(f"{name}=={version}" for name, version in versions.items()))
-    rows = [(one.path, one.package or "of no package here") for one in machine.libraries]
-    yield table(*((short(path, machine), package) for path, package in rows))
+    yield table(*((short(one.path, machine), one.loaded_by) for one in machine.libraries))
 
 
 def driver_lines(machine: Machine) -> Iterator[str]:
@@ -73,8 +72,7 @@ def gpu_lines(machine: Machine) -> Iterator[str]:
         may = "can be opened" if node.accessible else "CANNOT BE OPENED"
         yield f"{node.path}  {node.mode} {node.owner} {node.group}  {may}"
     for other in machine.other_gpus:
-        adapter = short(other.adapter, machine) or "no adapter of the runtime"
-        yield wrapped(f"{other.node}  a driver of {other.vendor}, {adapter}")
+        yield f"{other.node}  a driver of {other.vendor}"
     if machine.nodes:
         yield wrapped(f"groups of {machine.user.name}: {' '.join(machine.user.groups)}")
     if not machine.gpus and not machine.nodes:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of a device.
+"""The tests of a device, which `probe` runs in a process of its own because each may crash or hang.
 
-`probe` runs it in a process of its own, since a device may crash or hang in each test.  A test
-returns facts for the user, raises `Skip` where a device cannot do such a thing, and
-any other exception where it should have.
+A test returns what it found out, or None; it raises `Skip` if the device lacks the feature, and any
+other exception if the feature does not work. A new test is a function and a row at the end.
 """
 
 import pickle
@@ -15,14 +14,14 @@ import sycl_ext as sx
 from sycl_ext._negotiation.kinds import ALLOCATED
 from sycl_ext._setup import child
 
-#: The data of the tests.
+#: The bytes that the tests move around.
 DATA = bytes(range(256)) * 16
-#: How a device is partitioned: the first of these that it allows.
+#: How a device is partitioned: by the first of these that it supports.
 PARTITIONS: dict[str, Any] = {"tiles": "next_partitionable", "parts of one compute unit": [1, 1]}
 
 
-class Skip(Exception):  # noqa: N818 - no error
-    """The device, or this machine, has nothing of that kind."""
+class Skip(Exception):  # noqa: N818 - not an error
+    """The device, or this machine, lacks the feature; the message says why."""
 
 
 def skip(why: str) -> NoReturn:
@@ -31,67 +30,55 @@ def skip(why: str) -> NoReturn:
 
 
 def tensors(device: sx.Device) -> Iterator[sx.Tensor]:
-    """Yield a tensor with DATA for each kind of USM that the driver allocates."""
+    """Yield a tensor with DATA for each kind of USM that the device allocates."""
     for kind in ALLOCATED:
         if kind in device.usm_types:
             yield sx.empty(len(DATA), "uint8", usm_type=kind, device=device).copy_from(DATA)
 
 
-def expect(found: object, wanted: object, what: str) -> None:
-    """Complain about a value."""
-    if found != wanted:
-        raise AssertionError(what)
+def expect_data(tensor: sx.Tensor, problem: str, wanted: bytes = DATA) -> None:
+    """Raise an error with `problem` unless the tensor has the wanted bytes."""
+    if tensor.to_numpy(copy=True).tobytes() != wanted:
+        raise AssertionError(problem)
 
 
-def expect_data(tensor: sx.Tensor, what: str, wanted: bytes = DATA) -> None:
-    """Complain about the bytes of a tensor."""
-    expect(tensor.to_numpy(copy=True).tobytes(), wanted, what)
-
-
-def allocate(device: sx.Device) -> None:
-    """Allocate each kind of USM."""
-    for kind in ALLOCATED:
-        if kind in device.usm_types:
-            expect(sx.empty(1 << 20, "uint8", usm_type=kind, device=device).usm_type, kind, kind)
+def expect_view(found: sx.Tensor, tensor: sx.Tensor, who: str) -> None:
+    """Raise an error unless one tensor is a view of the other's memory."""
+    if found.ptr != tensor.ptr:
+        raise AssertionError(f"{who} moved {tensor.usm_type} USM to another address")
 
 
 def copy(device: sx.Device) -> None:
-    """Copy there and back."""
+    """Allocate each kind of USM, and copy bytes there and back."""
     for tensor in tensors(device):
         expect_data(tensor, f"{tensor.usm_type} USM lost its bytes")
 
 
-def export(device: sx.Device) -> None:
-    """Hand out capsules, old and new."""
+def capsule(device: sx.Device) -> None:
+    """Export memory as a DLPack capsule, legacy and versioned, and import it as a view."""
     for tensor in tensors(device):
         for version in (None, (1, 0)):
-            expect(tensor.__dlpack__(max_version=version) is None, False, "no capsule")
-
-
-def import_(device: sx.Device) -> None:
-    """Take a capsule in."""
-    for tensor in tensors(device):
-        taken = sx.from_dlpack(tensor.__dlpack__(max_version=(1, 0)))
-        expect(taken.ptr, tensor.ptr, f"{tensor.usm_type} USM came back at another address")
+            taken = sx.from_dlpack(tensor.__dlpack__(max_version=version))
+            expect_view(taken, tensor, "a capsule")
 
 
 def with_dpnp(device: sx.Device) -> None:
-    """Let dpnp view the memory, and take it back."""
+    """Let dpnp view the memory, and view dpnp's array in turn."""
     import dpnp
 
     for tensor in tensors(device):
         taken = sx.from_dlpack(dpnp.from_dlpack(tensor))
-        expect(taken.ptr, tensor.ptr, f"dpnp moved {tensor.usm_type} USM to another address")
-        expect_data(taken, "the bytes are not the same")
+        expect_view(taken, tensor, "dpnp")
+        expect_data(taken, f"dpnp changed the bytes of {tensor.usm_type} USM")
 
 
 def with_torch(device: sx.Device) -> None:
-    """Let torch have the bytes."""
+    """Give the bytes to torch, as a view where it can have one."""
     import torch
 
     for tensor in tensors(device):
-        found = sx.exchange(tensor, torch)
-        expect(bytes(found.cpu().tolist()), DATA, f"the bytes of {tensor.usm_type} USM are others")
+        if bytes(sx.exchange(tensor, torch).cpu().tolist()) != DATA:
+            raise AssertionError(f"torch got other bytes than those of {tensor.usm_type} USM")
 
 
 def sub_devices(device: sx.Device) -> str:
@@ -100,12 +87,12 @@ def sub_devices(device: sx.Device) -> str:
     for part in parts:
         copy(part)
         moved = next(tensors(part)).to_device(device, copy=True)
-        expect_data(moved, "a copy to the root device is not the same")
+        expect_data(moved, "a copy from a sub-device to the whole device has other bytes")
     return f"{len(parts)} {what}"
 
 
 def partitioned(device: sx.Device) -> tuple[str, tuple[sx.Device, ...]]:
-    """Return the partition of the device, and the sub-devices."""
+    """Return the kind of the partition, and the sub-devices."""
     refused = ""
     for what, partition in PARTITIONS.items():
         try:
@@ -115,7 +102,7 @@ def partitioned(device: sx.Device) -> tuple[str, tuple[sx.Device, ...]]:
     raise Skip(f"it cannot be partitioned: {refused}")
 
 
-#: A process that opens a handle, checks the bytes, and changes them.
+#: A process that opens a handle, checks the bytes, and reverses them.
 PEER = """
 import pickle, sys
 print("ready", flush=True)
@@ -129,7 +116,7 @@ print("done", bytes(data[:256]) == bytes(range(256)), tensor.device.filter_strin
 
 
 def second_process(device: sx.Device) -> str:
-    """Let another process open memory, and see what it writes."""
+    """Let another process open memory, and read what it wrote."""
     try:
         tensor = sx.ipc.empty(len(DATA), "uint8", device=device).copy_from(DATA)
     except BufferError as error:
@@ -141,13 +128,13 @@ def second_process(device: sx.Device) -> str:
     if "done True" not in said:
         lines = errors.strip().splitlines() or [f"it saw other bytes, and said {said.split()}"]
         raise RuntimeError(f"the other process: {lines[-1]}")
-    expect_data(tensor, "its write is not visible here", DATA[::-1])
+    expect_data(tensor, "what the other process wrote is not visible here", DATA[::-1])
     return "device USM" if handle.mechanism == "sycl" else "shared host memory"
 
 
-#: The tests after each import, always and in the full self-test.
+#: The tests that follow the import of each package: of every run, and of ``--full``.
 SHORT: dict[str, dict[str, Callable[[sx.Device], str | None]]] = {
-    "sycl_ext": {"allocate": allocate, "copy": copy, "export": export, "import": import_},
+    "sycl_ext": {"copy": copy, "capsule": capsule},
     "dpnp": {"dpnp": with_dpnp},
     "torch": {"torch": with_torch},
 }

@@ -3,15 +3,12 @@
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from sycl_ext._doctor.processes import NOISE, run_alone
+from sycl_ext._setup import child
 
 #: The name of a row for a process that died before its first row, or after its last one.
 BEFORE, AFTER = "set-up", "end of the process"
@@ -27,15 +24,20 @@ def run_part(order: dict[str, Any], limit: float, deadline: float) -> list[dict[
         left = deadline - time.monotonic()
         if left <= 0:
             return [*rows, row("the rest", "not reached", "the time of the report was over")]
-        skip = [one["row"] for one in rows]
-        records, verdict, detail = run_once({**order, "skip": skip}, min(limit, left))
-        rows += [record for record in records if "row" in record]
-        if not verdict:
+        wanted = {**order, "skip": [one["row"] for one in rows]}
+
+        def command(report: Path, order: dict[str, Any] = wanted) -> list[str]:
+            return command_of("child", {**order, "report": str(report)})
+
+        ended = child.run_reporting(command, os.environ, min(limit, left))
+        rows += [record for record in ended.records if "row" in record]
+        if not ended.death:
             return rows
-        if left < limit and verdict == "hung":
-            verdict, detail = "not reached", "the time of the report was over"
-        died_in = place(records)
-        rows.append(row(died_in, verdict, detail))
+        died_in = place(ended.records)
+        if left < limit and ended.death == "hung":
+            rows.append(row(died_in, "not reached", "the time of the report was over"))
+        else:
+            rows.append(row(died_in, ended.death, ended.cause))
         if died_in in (BEFORE, AFTER):
             return rows
 
@@ -55,32 +57,11 @@ def place(records: list[dict[str, Any]]) -> str:
 def command_of(module: str, order: dict[str, Any]) -> list[str]:
     """Return the command that calls `main` of a module of this folder with an order.
 
-    The process finds modules where this one does, whatever the working directory holds.
+    The process finds modules where this one does, whatever the working directory holds. What `main`
+    returns lives until the process ends.
     """
     code = (
         f"import sys; sys.path[:] = {sys.path!r}; import json; "
         f"from sycl_ext._hardware.{module} import main; kept = main(json.loads(sys.argv[1]))"
     )
-    return [sys.executable, "-c", code, json.dumps({**order, "parent": os.getpid()})]
-
-
-def run_once(order: dict[str, Any], limit: float) -> tuple[list[dict[str, Any]], str, str]:
-    """Run the process of a part once; return its records, and how it died (empty: it did not)."""
-    with tempfile.TemporaryDirectory() as scratch:
-        report, log = Path(scratch, "report"), Path(scratch, "log")
-        report.touch()
-        command = command_of("child", {**order, "report": str(report)})
-        verdict, detail = "", ""
-        with log.open("w") as stderr:
-            try:
-                code = run_alone(command, os.environ, stderr, limit)
-                if code:
-                    verdict, detail = "crashed", f"exit code {code}"
-                if code < 0:
-                    detail = signal.Signals(-code).name
-            except subprocess.TimeoutExpired:
-                verdict, detail = "hung", f"it did not end within {limit:.0f} s"
-        lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
-        last = [line[:300] for line in lines if line and not line.startswith(NOISE)][-1:]
-        records = [json.loads(line) for line in report.read_text().splitlines()]
-        return records, verdict, ": ".join([detail, *last]) if verdict else ""
+    return child.command(code, json.dumps(order))

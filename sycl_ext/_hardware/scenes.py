@@ -14,12 +14,11 @@ from typing import Any
 import dpctl
 
 import sycl_ext as sx
-from sycl_ext._doctor.processes import NOISE
 from sycl_ext._hardware.late import is_pending, memory_of
-from sycl_ext._hardware.lifeline import die_with
 from sycl_ext._hardware.processes import command_of
 from sycl_ext._hardware.samples import DidNotHoldError, as_numbers, difference, numbers
 from sycl_ext._hardware.setup import NEW, OLD, OTHER, Setup
+from sycl_ext._setup.child import NOISE
 
 #: Bytes of the memory that processes share.
 NBYTES = 1 << 20
@@ -120,7 +119,6 @@ def peer() -> None:
 
 def main(order: dict[str, Any]) -> list[Any]:
     """Play a scene, say whether its work is pending, and return objects to keep until the end."""
-    die_with(order["parent"])
     setup = Setup(
         sx.device(order["device"]),
         quick=order["quick"],

@@ -35,7 +35,7 @@ PYTHON_ARROWS = {
         "_core", "_negotiation", "_devices", "_protocols", "_tensor", "_exchange", "_setup",
     ),
     "_doctor": ("_setup", "_negotiation", "_ipc", "sycl_ext"),
-    "_hardware": ("_negotiation", "_doctor", "sycl_ext"),
+    "_hardware": ("_negotiation", "_setup", "_doctor", "sycl_ext"),
     "_cli": ("_negotiation", "_setup", "_doctor", "_hardware", "sycl_ext"),
     # The public names; those of the package itself are loaded by a table of names.
     "ipc": ("_setup",),

@@ -10,13 +10,14 @@ import pytest
 
 import environments
 from doctor_facts import CPU, GPU, STEPS, well
-from sycl_ext._doctor import checks, processes, report
+from sycl_ext._doctor import checks, report
 from sycl_ext._doctor.machine import Step
+from sycl_ext._setup import child
 from waiting import eventually
 
 pytestmark = pytest.mark.timeout(420)
 
-SHORT = dict.fromkeys(("allocate", "copy", "export", "import"), "ok")
+SHORT = dict.fromkeys(("copy", "capsule"), "ok")
 ALL = {**SHORT, "sub-devices": "ok", "second process": "ok"}
 
 #: A CPU: processes share its host memory.
@@ -150,12 +151,12 @@ def test_ended_process_takes_its_children_with_it(tmp_path, monkeypatch):
     monkeypatch.setattr(subprocess.Popen, "wait", wait_until_it_hangs)
     code = f"""
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-open({str(pid)!r}, "w").write(str(child.pid))
+another = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+open({str(pid)!r}, "w").write(str(another.pid))
 time.sleep(1000)
 """
     with (tmp_path / "log").open("w") as log, pytest.raises(subprocess.TimeoutExpired):
-        processes.run_alone([sys.executable, "-c", code], environments.clean_environment(), log, 5)
+        child.run_alone([sys.executable, "-c", code], environments.clean_environment(), log, 5)
     state = Path(f"/proc/{pid.read_text()}/stat")
 
     def is_gone():  # or waits to be collected
