@@ -367,13 +367,13 @@ def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
 def native_stream(entry: Entry, /) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
-def watch_offer(handed: object, offers: list[object] | None, /) -> None:
+def watch_requests(handed: object, requests: list[object] | None, /) -> None:
     """Has a tensor record its use by a consumer, until None is given instead of a list.
 
     None in the list: the memory was requested. True: it was taken. A capsule: this one was returned.
     """
 
-def note_offer_asked(tensor: TensorBase, /) -> None:
+def note_request(tensor: TensorBase, /) -> None:
     """Records that the memory of a watched tensor was requested."""
 
 def open_ipc(
@@ -458,8 +458,11 @@ def set_hooks(
 ) -> None:
     """Sets the parts of the Python package that the core uses; called once, by the package."""
 
-def set_exchange_hooks(fields: dict[str, Any], /) -> None:
-    """Sets the functions that decide for `exchange`, and that carry a decision out; called once."""
+def set_exchange_hooks(fields: dict[str, Any], max_alignment: SupportsIndex, /) -> None:
+    """Sets the functions that decide for `exchange`, and that carry a decision out; called once.
+
+    `max_alignment` is the largest one that a decision asks about.
+    """
 
 def array_facts(tensor: TensorBase, /) -> int:
     """What a decision of `exchange` may know of a tensor: the fields of `ArrayFacts`."""

@@ -23,12 +23,12 @@ Wrapped wrapped(Imported&& imported) {
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  m.def("watch_offer", [](const py::object& handed, const py::object& offers) {
-    watch_offer(handed.ptr(), offers.ptr());
+  m.def("watch_requests", [](const py::object& handed, const py::object& requests) {
+    watch_requests(handed.ptr(), requests.ptr());
   });
-  m.def("note_offer_asked", [](const py::object& tensor) {
+  m.def("note_request", [](const py::object& tensor) {
     (void)tensor_of(tensor.ptr());
-    note_offer(tensor.ptr(), Py_None);
+    note_request(tensor.ptr(), Py_None);
   });
   m.def("live_exports", &live_exports);
   m.def(

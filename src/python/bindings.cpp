@@ -35,11 +35,11 @@ void bind_hooks(py::module_& m) {
     sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
     sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
   });
-  m.def("set_exchange_hooks", [](const py::dict& fields) {
+  m.def("set_exchange_hooks", [](const py::dict& fields, std::uintptr_t max_alignment) {
     const auto take = [&fields](const char* name) {
       return py::object(fields[name]).release().ptr();
     };
-    sycl_ext::exchange_hooks = {take("resolve"), take("decide"), take("carry_out")};
+    sycl_ext::exchange_hooks = {take("resolve"), take("decide"), take("carry_out"), max_alignment};
   });
   m.def("array_facts", &sycl_ext::array_facts);
   py::list names;

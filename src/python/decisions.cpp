@@ -187,7 +187,7 @@ std::uint64_t array_facts(const Tensor& tensor) noexcept {
   facts.add(static_cast<std::uint64_t>(tensor.memory->kind), 2);
   facts.add(static_cast<std::uint64_t>(tensor.dtype - dtypes.data()), 6);
   facts.add(static_cast<std::uint64_t>(tensor.layout.ndim()), 7);
-  facts.add(static_cast<std::uint64_t>(__builtin_ctzll(address | 4096)), 4);
+  facts.add(static_cast<std::uint64_t>(__builtin_ctzll(address | exchange_hooks.max_alignment)), 4);
   facts.add(entry ? static_cast<std::uint64_t>(entry->id) + 1 : 0, 17);
   static_assert(dtypes.size() <= 1 << 6 && max_ndim < 1 << 7 &&
                 facts_bits == 8 + 2 + 6 + 7 + 4 + 17);

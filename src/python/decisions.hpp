@@ -18,6 +18,7 @@ namespace sycl_ext {
 // The functions of Python that make a decision, and that carry it out where the core does not.
 struct ExchangeHooks {
   PyObject *resolve = nullptr, *decide = nullptr, *carry_out = nullptr;
+  std::uintptr_t max_alignment = 1;  // that a decision asks about, a power of two
 };
 inline ExchangeHooks exchange_hooks;
 

@@ -65,7 +65,7 @@ struct Shared {
 // USM of the default context under its device; other memory that the host reaches under (1, 0).
 Shared shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
-  note_offer(object, Py_None);
+  note_request(object, Py_None);
   if (!has_our_dlpack(object)) {
     fail(Error::Kind::buffer, "the class ", Py_TYPE(object)->tp_name,
          " has DLPack methods of its own, which the C exchange table would not call; pass "
@@ -101,7 +101,7 @@ int from_object(void* object, DLManagedTensorVersioned** out) {
     const Shared shared = shareable(self);
     order(shared);
     *out = export_managed<DLManagedTensorVersioned>(shared.tensor, {shared.device});
-    note_offer(self, Py_True);
+    note_request(self, Py_True);
     return 0;
   });
 }
@@ -122,7 +122,7 @@ int borrow_from_object(void* object, DLTensor* out) {
     }
     order(shared);
     write_dl_tensor(tensor, shared.device, out);
-    note_offer(self, Py_True);
+    note_request(self, Py_True);
     return 0;
   });
 }

@@ -177,7 +177,7 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
 // ---- __dlpack__ ---------------------------------------------------------------------------------
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
-  note_offer(self, Py_None);
+  note_request(self, Py_None);
   const DLDevice device = tensor_of(self).dl_device();
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
 }
@@ -218,10 +218,10 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
 PyObject* dlpack(PyObject* self, const Call& call) {
   static const Signature<4> signature{
       "__dlpack__", interned("stream", "max_version", "dl_device", "copy"), 0, 0, 0};
-  note_offer(self, Py_None);
+  note_request(self, Py_None);
   const auto [stream, max_version, dl_device, copy] = signature.read(call, Py_None);
   PyObject* const capsule = export_view(self, stream, max_version, dl_device, copy);
-  note_offer(self, capsule);
+  note_request(self, capsule);
   return capsule;
 }
 

@@ -48,7 +48,7 @@ void require_buffer_request(const Tensor& tensor, int flags) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  note_offer(self, Py_None);
+  note_request(self, Py_None);
   return guarded(-1, [&] {
     const Tensor& tensor = tensor_of(self);
     require_buffer_request(tensor, flags);
@@ -73,7 +73,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->suboffsets = nullptr;
     view->internal = dims.release();
     view->obj = Py_NewRef(self);
-    note_offer(self, Py_True);
+    note_request(self, Py_True);
     return 0;
   });
 }

@@ -139,7 +139,7 @@ PyObject* settle(PyObject* x, Imported&& imported, const ImportRequest& request)
 
 PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   const Tensor& tensor = tensor_of(x);
-  note_offer(x, Py_True);
+  note_request(x, Py_True);
   if (request.in_place && !tensor.on_host) return Py_NewRef(x);
   // A host view of USM is the USM it is.
   if (!request.in_place && request.device == Py_None && tensor.memory->entry &&

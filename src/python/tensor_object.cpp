@@ -15,7 +15,7 @@ struct TensorObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* base;
   PyObject* representative;  // nullptr: it is the representative itself
-  PyObject* offers;          // the list of watch_offer()
+  PyObject* requests;        // the list of watch_requests()
   const Tensor tensor;
 };
 
@@ -51,7 +51,7 @@ PyObject* visible_owner(const TensorObject* self) noexcept {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(cast(self)->base);
-  Py_VISIT(cast(self)->offers);
+  Py_VISIT(cast(self)->requests);
   Py_VISIT(cast(self)->representative);
   Py_VISIT(visible_owner(cast(self)));
   return 0;
@@ -72,7 +72,7 @@ void dealloc(PyObject* self) {
   if (!representative) representative_of(*object->tensor.memory) = nullptr;  // nobody else holds it
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(object->base);
-  drop(object->offers);
+  drop(object->requests);
   {  // a large block takes the operating system a while
     const Memory& memory = object->tensor.memory;
     const WithoutGil released(memory->use.has_one_handle() && memory->nbytes >= gil_threshold);
@@ -163,7 +163,7 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
     Py_DECREF(type);
     throw;
   }
-  object->weakrefs = object->offers = nullptr;
+  object->weakrefs = object->requests = nullptr;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
   TensorObject*& known = representative_of(*object->tensor.memory);
   object->representative = Py_XNewRef(reinterpret_cast<PyObject*>(known));
@@ -221,14 +221,14 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
   return entry;
 }
 
-void watch_offer(PyObject* object, PyObject* offers) {
+void watch_requests(PyObject* object, PyObject* requests) {
   if (!is_tensor(object)) return;
-  drop(std::exchange(cast(object)->offers, offers == Py_None ? nullptr : Py_NewRef(offers)));
+  drop(std::exchange(cast(object)->requests, requests == Py_None ? nullptr : Py_NewRef(requests)));
 }
 
-void note_offer(PyObject* tensor, PyObject* what) noexcept {
-  PyObject* const offers = cast(tensor)->offers;
-  if (offers && what && PyList_Append(offers, what) < 0) PyErr_Clear();
+void note_request(PyObject* tensor, PyObject* what) noexcept {
+  PyObject* const requests = cast(tensor)->requests;
+  if (requests && what && PyList_Append(requests, what) < 0) PyErr_Clear();
 }
 
 void wait_without_signals(const Memory& memory) {

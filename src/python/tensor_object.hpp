@@ -69,10 +69,10 @@ PyObject* python_owner_of(const Memory& memory) noexcept;
 // An instance records the requests of a consumer in this list, until None comes in its place. They
 // distinguish a consumer that refuses a form of the memory from one that fails for other reasons.
 // Other objects record nothing.
-void watch_offer(PyObject* object, PyObject* offers);
+void watch_requests(PyObject* object, PyObject* requests);
 // Called by the protocols: the memory, or where it is, was asked for (None); it was taken (True); a
 // capsule was handed out.
-void note_offer(PyObject* tensor, PyObject* what) noexcept;
+void note_request(PyObject* tensor, PyObject* what) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits for pending work, without the GIL, where no signal is to end the wait: the caller may drop

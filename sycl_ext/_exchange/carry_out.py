@@ -76,7 +76,7 @@ def _hand_over(target: Target, handed: Any, is_library: bool) -> Any:
     """Call the consumer; raises `_RefusedError` if it refuses."""
     requests: list[object] = []
     watched = handed.tensor if isinstance(handed, NativeView) else handed
-    _core.watch_offer(watched, requests)
+    _core.watch_requests(watched, requests)
     try:
         call = target.call
         if target.described is not None and isinstance(handed, Tensor):
@@ -90,7 +90,7 @@ def _hand_over(target: Target, handed: Any, is_library: bool) -> Any:
             raise
         raise _RefusedError(error) from None
     finally:
-        _core.watch_offer(watched, None)
+        _core.watch_requests(watched, None)
         requests.clear()  # of capsules that nobody took
 
 
@@ -172,7 +172,7 @@ class NativeView:
         self.tensor, self.device = tensor, device
 
     def __dlpack_device__(self) -> DLDevice:
-        _core.note_offer_asked(self.tensor)
+        _core.note_request(self.tensor)
         return self.device
 
     def __dlpack__(

@@ -11,6 +11,7 @@ from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._exchange.carry_out import carry_out
 from sycl_ext._exchange.decisions import Decision, decide, resolve
+from sycl_ext._negotiation.consumers import MAX_ALIGNMENT
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.rules import Plan, Route
 from sycl_ext._tensor.tensor import Tensor
@@ -18,7 +19,9 @@ from sycl_ext._tensor.tensor import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_core.set_exchange_hooks({"resolve": resolve, "decide": decide, "carry_out": carry_out})
+_core.set_exchange_hooks(
+    {"resolve": resolve, "decide": decide, "carry_out": carry_out}, MAX_ALIGNMENT
+)
 
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)

@@ -21,7 +21,7 @@ class ArrayFacts(NamedTuple):
     usm_type: str
     dtype: str
     ndim: int
-    alignment: int  # the power of two that divides its address, at most 4096
+    alignment: int  # the power of two that divides its address, at most `MAX_ALIGNMENT`
     entry: int | None  # that its memory is bound to
 
 

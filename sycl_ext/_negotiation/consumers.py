@@ -396,6 +396,10 @@ CONSUMERS: tuple[Consumer, ...] = (
 )
 
 
+#: The largest alignment that a consumer needs.
+MAX_ALIGNMENT = max(row.alignment for row in CONSUMERS)
+
+
 @functools.lru_cache(maxsize=64)
 def consumer_for(package: str, version: str) -> Consumer | None:
     """Return the row for a version of a library; None: it has no row.

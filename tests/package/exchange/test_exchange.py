@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`exchange`: the offers to a consumer, their order, and refusals.
+"""`exchange`: the attempts with a consumer, their order, and refusals.
 
 The real libraries are tested in ``interop/`` and in ``test_interop_*.py``.
 """
@@ -24,24 +24,24 @@ def usm(usm_type="shared"):
 
 
 class Consumer:
-    """Refuses what does not suit it, and remembers what it was offered."""
+    """Refuses what does not suit it, and remembers what it was handed."""
 
     def __init__(self, suits=lambda x: False, error=None):
         self.suits, self.error = suits, error or RuntimeError("that is not for me")
-        self.offered = []
+        self.handed = []
 
     def __call__(self, x):
         device, _ = x.__dlpack_device__()
         address = x.ptr
-        self.offered.append((device, address))
+        self.handed.append((device, address))
         if not self.suits(x):
             raise self.error
         return np.from_dlpack(x, device="cpu"), address
 
 
 def forms(consumer, tensor):
-    """An offer: device type, and whether it was the memory of the tensor."""
-    return [(device, address == tensor.ptr) for device, address in consumer.offered]
+    """Each attempt: device type, and whether it was the memory of the tensor."""
+    return [(device, address == tensor.ptr) for device, address in consumer.handed]
 
 
 def on_host(x):
@@ -64,10 +64,10 @@ def test_usm_then_a_host_view_then_a_copy(usm_type):
     [(lambda x: True, 1), (on_host, 2), (lambda x: on_host(x) and x.is_copy, 3)],
     ids=["USM", "host view", "copy"],
 )
-def test_first_accepted_offer_ends_the_exchange(suits, count):
+def test_first_accepted_attempt_ends_the_exchange(suits, count):
     tensor, consumer = usm(), Consumer(suits)
     array, _ = sx.exchange(tensor, consumer)
-    assert len(consumer.offered) == count
+    assert len(consumer.handed) == count
     assert np.array_equal(array, VALUES)
     assert (array.ctypes.data == tensor.ptr) == (count < 3)
 
@@ -103,7 +103,7 @@ def test_base_exceptions_of_a_consumer_go_through(error_type):
     consumer = Consumer(error=error_type())
     with pytest.raises(error_type):
         sx.exchange(usm(), consumer)
-    assert len(consumer.offered) == 1
+    assert len(consumer.handed) == 1
 
 
 def test_module_name_stands_for_its_module(monkeypatch):
@@ -136,21 +136,21 @@ def test_string_in_the_form_of_a_device_is_a_device(name):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "offered"),
+    ("arguments", "handed"),
     [
         ({"copy": False}, [(USM, True), (HOST, True)]),
         ({"copy": True}, [(USM, False), (HOST, False)]),
         ({"host_copy": False}, [(USM, True), (HOST, True)]),
     ],
 )
-def test_copy_and_host_copy_limit_the_offers(arguments, offered):
+def test_copy_and_host_copy_limit_the_attempts(arguments, handed):
     tensor, consumer = usm(), Consumer()
     with pytest.raises(sx.ExchangeError):
         sx.exchange(tensor, consumer, **arguments)
-    assert forms(consumer, tensor) == offered
+    assert forms(consumer, tensor) == handed
 
 
-def test_exchange_with_the_host_offers_a_view_and_then_a_copy():
+def test_exchange_with_the_host_hands_over_a_view_and_then_a_copy():
     tensor, consumer = usm(), Consumer(lambda x: x.is_copy)
     sx.exchange(tensor, consumer, device=(1, 0))
     assert forms(consumer, tensor) == [(HOST, True), (HOST, False)]
@@ -215,11 +215,11 @@ def test_exchanges_of_one_thread_interleave():
     """Greenlets switch in the middle of a consumer: each tensor records its own use."""
     first, second = usm(), usm()
     of_first, of_second = [], []
-    _core.watch_offer(first, of_first)
-    _core.watch_offer(second, of_second)
+    _core.watch_requests(first, of_first)
+    _core.watch_requests(second, of_second)
     asks(first)
     memoryview(second)
-    _core.watch_offer(first, None)
+    _core.watch_requests(first, None)
     asks(first)
     assert (of_first, of_second) == ([None], [None, True])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`explain` says what `exchange` does: the first offer, or the refusal that it raises."""
+"""`explain` says what `exchange` does: the first attempt, or the refusal that it raises."""
 
 import dataclasses
 import itertools

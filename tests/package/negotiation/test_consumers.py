@@ -24,7 +24,7 @@ PLAIN = ArrayFacts(
     usm_type="shared",
     dtype="float32",
     ndim=2,
-    alignment=4096,
+    alignment=64,
     entry=0,
 )
 

@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answers that `exchange` keeps for a consumer and for the facts of an array.
+
+Each test asks once, changes something that the answer depends on, and asks again. That a kept
+answer is the one of `explain`: ``test_one_decision.py``.
+"""
+
+import functools
+import gc
+import importlib
+import os
+import sys
+import threading
+import types
+import weakref
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+import torch
+
+import environments
+import samples
+import sycl_ext as sx
+from sycl_ext._exchange import attempts
+from sycl_ext._exchange.decisions import facts_of
+from sycl_ext._negotiation.consumers import MAX_ALIGNMENT
+from sycl_ext._protocols import sources
+
+NAME = "library_of_arrays"
+
+
+def usm():
+    return sx.zeros((2, 3), usm_type="shared")
+
+
+def named(result):
+    """A ``from_dlpack`` that tells who was called."""
+    return lambda x: (result, np.from_dlpack(x))
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A module that others find by its name, so that answers for it are kept."""
+    module = types.ModuleType(NAME)
+    module.from_dlpack = lambda x: np.from_dlpack(x)
+    monkeypatch.setitem(sys.modules, NAME, module)
+    return module
+
+
+# ---- that answers are kept -----------------------------------------------------------------------
+
+#: Consumers for which answers are kept, and the Python functions of this package in an exchange.
+KEPT = {
+    "numpy": (np, ["exchange"]),
+    "numpy by its name": ("numpy", ["exchange"]),
+    "numpy.asarray": (np.asarray, ["exchange"]),
+    "torch": (torch, ["exchange", "_torch_usm_types"]),
+    "torch.asarray": (torch.asarray, ["exchange", "_torch_usm_types"]),
+    "the host": ((1, 0), ["exchange"]),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_answer_runs_almost_no_python(name):
+    consumer, frames = KEPT[name]
+    for x in (usm(), dpnp.zeros((2, 3), dtype="f4", usm_type="shared")):
+        sx.exchange(x, consumer)
+        assert samples.frames_of_ours(sx.exchange, x, consumer) == frames
+        explaining = ["explain", "is_capsule", *frames[1:]]
+        assert samples.frames_of_ours(sx.explain, x, consumer) == explaining
+
+
+def test_another_array_with_the_same_facts_asks_nothing():
+    sx.exchange(usm(), np)
+    for shape in ((5, 5), (7, 2)):
+        x = sx.zeros(shape, usm_type="shared")
+        assert samples.frames_of_ours(sx.exchange, x, np) == ["exchange"]
+
+
+def test_facts_in_the_core_are_the_attributes_of_the_tensor(usm_type, private):
+    base = sx.empty((4, 6), "int64", usm_type=usm_type, device=private)
+    system = sx.as_tensor(np.zeros((4, 6), "int64"), copy=False)
+    on_queue = sx.zeros((4, 6), device=dpctl.SyclQueue(sx.device().sycl_device))
+    for tensor in (base, base.as_readonly(), sx.host_view(base), system, on_queue):
+        for x in (tensor, tensor[::-1], tensor[:, ::2], tensor.T, tensor[:0], tensor[1, 1]):
+            facts = facts_of(x)
+            assert attempts.source_of(facts) == sources.facts_of(x)
+            assert (facts.dtype, facts.ndim) == (x.dtype_name, x.ndim)
+            assert (facts.c_contiguous, facts.f_contiguous) == (x.c_contiguous, x.f_contiguous)
+            assert (facts.empty, facts.own_queue) == (x.size == 0, tensor is on_queue)
+            assert x.ptr % facts.alignment == 0
+            assert facts.alignment == MAX_ALIGNMENT or x.ptr % (2 * facts.alignment)
+
+
+# ---- a consumer that changes ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [np, torch, dpnp])
+def test_patched_function_is_called(monkeypatch, module):
+    tensor, original = usm(), type(sx.exchange(usm(), module))
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "from_dlpack", lambda x: ("patched", x.ptr))
+        assert sx.exchange(tensor, module) == ("patched", tensor.ptr)
+        assert sx.exchange(tensor, module.__name__) == ("patched", tensor.ptr)
+    assert type(sx.exchange(tensor, module)) is original
+
+
+def test_patched_function_is_the_one_that_makes_the_array_of_another(monkeypatch):
+    """``numpy.asarray`` gets what ``numpy.from_dlpack`` returns."""
+    sx.exchange(usm(), np.asarray)
+    calls, original = [], np.from_dlpack
+    monkeypatch.setattr(np, "from_dlpack", lambda x: calls.append(1) or original(x))
+    assert sx.exchange(usm(), np.asarray).shape == (2, 3)
+    assert calls == [1]
+
+
+def test_removed_function_is_missed(monkeypatch, library):
+    sx.exchange(usm(), library)
+    monkeypatch.delattr(library, "from_dlpack")
+    with pytest.raises(TypeError, match="has no from_dlpack"):
+        sx.exchange(usm(), library)
+
+
+def test_reloaded_module_is_seen(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / f"{NAME}.py"
+    for number in range(3):  # of different lengths, as files of one second are told apart
+        source.write_text(f"def from_dlpack(x): return 10 ** {number * 5}\n")
+        importlib.invalidate_caches()
+        module = importlib.reload(importlib.import_module(NAME))
+        for consumer in (module, NAME):
+            assert sx.exchange(usm(), consumer) == 10 ** (number * 5)
+    del sys.modules[NAME]
+
+
+def test_module_in_the_place_of_another_is_seen(monkeypatch, library):
+    sx.exchange(usm(), NAME)
+    sx.exchange(usm(), library)
+    other = types.ModuleType(NAME)
+    other.from_dlpack = named("other")
+    monkeypatch.setitem(sys.modules, NAME, other)
+    assert sx.exchange(usm(), NAME)[0] == "other"
+    assert type(sx.exchange(usm(), library)) is np.ndarray
+
+
+def test_dpnp_in_the_place_of_dpnp_gets_no_description(monkeypatch):
+    sx.exchange(usm(), "dpnp")
+    fake = types.ModuleType("dpnp")
+    fake.from_dlpack = lambda x: type(x)
+    monkeypatch.setitem(sys.modules, "dpnp", fake)
+    assert sx.exchange(usm(), "dpnp") is sx.Tensor
+
+
+def test_another_version_has_another_row(monkeypatch):
+    value = types.SimpleNamespace(from_dlpack=lambda capsule: capsule)
+    module = types.ModuleType("onnxruntime")
+    states = types.SimpleNamespace(OrtValue=value)
+    module.capi = types.SimpleNamespace(onnxruntime_pybind11_state=states)
+    monkeypatch.setitem(sys.modules, "onnxruntime", module)
+    for version, has_bool in (("1.31.1", False), ("1.32.0", True), ("1.31.1", False)):
+        module.__version__ = version
+        plan = sx.explain(sx.zeros(3, "bool", usm_type="shared"), module)
+        assert (plan.error is None) == has_bool
+
+
+def test_module_of_a_subclass_answers_for_itself(monkeypatch):
+    """Its attributes need not be in its dictionary."""
+
+    class Module(types.ModuleType):
+        answer = "first"
+
+        @property
+        def from_dlpack(self):
+            return functools.partial(lambda answer, x: answer, self.answer)
+
+    module = Module(NAME)
+    monkeypatch.setitem(sys.modules, NAME, module)
+    for answer in ("first", "second", "third"):
+        Module.answer = answer
+        assert sx.exchange(usm(), module) == answer
+
+
+def test_attribute_that_a_module_computes_is_asked_again(library):
+    del library.from_dlpack
+    computed = {"__version__": "1"}
+    library.__getattr__ = computed.__getitem__
+    for answer in ("first", "second"):
+        computed["from_dlpack"] = named(answer)
+        for _ in range(2):
+            assert sx.exchange(usm(), library)[0] == answer
+
+
+def test_subclass_of_an_array_class_is_another_consumer():
+    class Array(dpnp.ndarray):
+        pass
+
+    for _ in range(2):
+        assert type(sx.exchange(usm(), dpnp.ndarray)) is dpnp.ndarray
+        assert sx.explain(usm(), Array).error is None
+
+
+def test_function_that_was_redefined_is_seen(monkeypatch, library):
+    for number in range(3):
+
+        def convert(x, number=number):
+            return number, np.from_dlpack(x)
+
+        convert.__module__, convert.__name__ = NAME, "convert"
+        library.convert = convert
+        for _ in range(2):
+            assert sx.exchange(sx.host_view(usm()), convert)[0] == number
+
+
+# ---- a configuration that changes ----------------------------------------------------------------
+
+
+def test_gpu_that_torch_finds_later_gets_the_memory_itself(monkeypatch):
+    tensor = sx.zeros(3)
+    routes = []
+    for has_xpu in (False, True, False):
+        monkeypatch.setattr(torch.xpu, "is_available", lambda has_xpu=has_xpu: has_xpu)
+        routes.append(sx.explain(tensor, torch).route)
+    assert routes == [sx.Route.HOST_VIEW, sx.Route.VIEW, sx.Route.HOST_VIEW]
+
+
+def test_jax_that_is_told_later_to_keep_64_bits_gets_them(monkeypatch):
+    config = types.SimpleNamespace(jax_enable_x64=False)
+    jax = types.ModuleType("jax")
+    jax.config, jax.dlpack = config, types.ModuleType("jax.dlpack")
+    jax.dlpack.from_dlpack = named("jax")
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "jax.dlpack", jax.dlpack)
+    tensor = sx.zeros(3, "int64", usm_type="shared")
+    for wide in (False, True, False):
+        config.jax_enable_x64 = wide
+        if wide:
+            assert sx.exchange(tensor, jax)[0] == "jax"
+            continue
+        with pytest.raises(BufferError, match="silently convert int64"):
+            sx.exchange(tensor, jax)
+
+
+def test_ml_dtypes_that_is_loaded_later_is_used(monkeypatch):
+    tensor = sx.zeros(3, "bfloat16", usm_type="shared")
+    for _ in range(2):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, "ml_dtypes", None)
+            with pytest.raises(BufferError, match="install ml_dtypes"):
+                sx.exchange(tensor, np)
+        assert sx.exchange(tensor, np).dtype == "bfloat16"
+
+
+def test_library_that_is_loaded_later_is_found():
+    """Its function was unknown, because nobody had loaded its library."""
+    environments.python(
+        """
+import sys, types
+import numpy as np
+import sycl_ext as sx
+alias = types.ModuleType("array_api_compat.polars")
+sys.modules[alias.__name__] = alias
+t = sx.zeros(3, "bool", usm_type="shared")
+def Series(x): return x
+Series.__module__ = alias.__name__
+alias.Series = Series
+for copies in (0, 1, 1):
+    assert sx.explain(t, Series).copies == copies, sx.explain(t, Series)
+    assert sx.exchange(t, Series).tolist() == [False] * 3
+    library = types.ModuleType("polars")
+    library.Series = Series  # of which the table says that it copies bool
+    sys.modules["polars"] = library
+"""
+    )
+
+
+def test_registered_context_ends_all_answers(private):
+    for consumer in (np, 0, "cpu"):
+        sx.exchange(usm(), consumer)
+    other = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
+    assert "resolve" in samples.frames_of_ours(sx.exchange, usm(), np)
+    assert "resolve" not in samples.frames_of_ours(sx.exchange, usm(), np)
+    tensor = sx.zeros(3, device=other)
+    assert sx.exchange(tensor, other, copy=False).ptr == tensor.ptr
+    assert sx.explain(tensor, 0).copies == 1
+
+
+def test_unknown_device_is_found_once_it_has_an_entry():
+    number = len(sx.devices())
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"there is no device {number}"):
+            sx.exchange(usm(), number)
+    made = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
+    assert made.id == number
+    assert sx.exchange(usm(), number).device is made
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+
+def test_kept_refusal_is_a_new_exception_each_time():
+    reversed_ = usm()[::-1]
+    errors = []
+    for _ in range(3):
+        with pytest.raises(sx.CopyRefusedError, match="copy=False was asked for") as caught:
+            sx.exchange(reversed_, torch, copy=False)
+        errors.append(caught.value)
+        assert str(caught.value) == sx.explain(reversed_, torch, copy=False).reason
+    assert len({id(error) for error in errors}) == 3
+    assert [error.__context__ for error in errors] == [None] * 3
+
+
+def test_consumer_that_refuses_now_and_then_gets_the_next_form(library):
+    forms = []
+
+    def from_dlpack(x):
+        forms.append(type(x))
+        if len(forms) in (3, 5, 6, 7):
+            raise ValueError("not now")
+        return x.ptr
+
+    library.from_dlpack = from_dlpack
+    tensor = usm()
+    assert sx.exchange(tensor, library) == sx.exchange(tensor, library) == tensor.ptr
+    assert sx.exchange(tensor, library) == tensor.ptr
+    with pytest.raises(sx.ExchangeError, match="ValueError: not now"):
+        sx.exchange(tensor, library)
+    view = [sx.Tensor, sx.HostView]
+    assert forms == [sx.Tensor, sx.Tensor, *view, *view, sx.HostView]
+
+
+@pytest.mark.parametrize("error_type", [KeyboardInterrupt, RecursionError, sx.SyclError])
+def test_exception_that_is_no_refusal_passes(library, error_type):
+    calls = []
+
+    def from_dlpack(x):
+        calls.append(x.shape)
+        raise error_type("of its own")
+
+    library.from_dlpack = from_dlpack
+    for count in (1, 2):
+        with pytest.raises(error_type, match="of its own"):
+            sx.exchange(usm(), library)
+        assert len(calls) == count
+
+
+def test_elements_of_less_than_a_byte_are_refused_each_time():
+    tensor = torch.arange(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    for _ in range(2):
+        with pytest.raises(BufferError, match=r"tensor\.view\(torch\.uint8\)"):
+            sx.exchange(tensor, np)
+        assert sx.explain(tensor, np).error is not None
+        assert sx.exchange(tensor.view(torch.uint8), np).tolist() == [0, 1, 2, 3]
+
+
+def test_refused_array_goes_when_its_exception_does(library):
+    """No kept answer, and no cycle, keeps the array alive."""
+    library.from_dlpack = lambda x: 1 / 0
+    for _ in range(2):
+        tensor = usm()
+        gone = weakref.ref(tensor)
+        gc.disable()
+        try:
+            with pytest.raises(sx.ExchangeError):
+                sx.exchange(tensor, library)
+            del tensor
+            assert gone() is None
+        finally:
+            gc.enable()
+
+
+# ---- what is kept alive --------------------------------------------------------------------------
+
+
+def test_closure_is_not_kept():
+    def function(x):
+        return np.from_dlpack(x, device="cpu")
+
+    sx.exchange(usm(), function)
+    gone = weakref.ref(function)
+    del function
+    assert gone() is None
+
+
+def test_module_that_was_unloaded_is_forgotten():
+    module = sys.modules[NAME] = types.ModuleType(NAME)
+    module.from_dlpack = lambda x: x.ptr
+    try:
+        sx.exchange(usm(), module)
+    finally:
+        del sys.modules[NAME]
+    gone = weakref.ref(module)
+    del module
+    sx.exchange(usm(), np.atleast_2d)  # the next one for which an answer is kept
+    assert gone() is None
+
+
+def test_thousands_of_consumers_have_a_bound(monkeypatch):
+    names = [f"{NAME}_{number}" for number in range(2000)]
+    gone = []
+    for name in names:
+        module = types.ModuleType(name)
+        module.from_dlpack = lambda x: x.ptr
+        monkeypatch.setitem(sys.modules, name, module)
+        sx.exchange(usm(), module)
+        gone.append(weakref.ref(module))
+    monkeypatch.undo()
+    del module
+    sx.exchange(usm(), np.atleast_3d)
+    assert sum(ref() is not None for ref in gone) == 0
+
+
+# ---- threads and forks ---------------------------------------------------------------------------
+
+
+def test_threads_share_answers_while_consumers_change(monkeypatch, library):
+    """Each gets the array that it asked for, whatever the others ask for."""
+    functions = [named(number) for number in range(4)]
+    library.from_dlpack, failures = functions[0], []
+    stop = threading.Event()
+
+    def change():
+        number = 0
+        while not stop.is_set():
+            number = (number + 1) % len(functions)
+            library.from_dlpack = functions[number]
+
+    def exchange(first):
+        try:
+            for number in range(first, first + 400):
+                tensor = sx.zeros((number % 7 + 2, 3), usm_type="shared")
+                x = (tensor, tensor[::-1], tensor[:, ::2], tensor.T)[number % 4]
+                result, array = sx.exchange(x, library)
+                assert result in range(len(functions))
+                assert array.shape == x.shape
+                is_view = sx.exchange(x, np).ctypes.data == x.ptr
+                assert is_view == (number % 4 != 1)  # a negative stride is copied
+                assert sx.exchange(x, torch).shape == x.shape
+        except Exception as error:
+            failures.append(error)
+
+    changing = threading.Thread(target=change)
+    threads = [threading.Thread(target=exchange, args=(first,)) for first in range(6)]
+    for thread in (changing, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stop.set()
+    changing.join()
+    assert failures == []
+
+
+def test_answers_are_dropped_and_made_while_they_are_used(library):
+    """A function that looks at the consumer may exchange, and drop the answer that is in use."""
+
+    class Module(types.ModuleType):
+        depth = 0
+
+        def __getattribute__(self, name):
+            if name == "from_dlpack" and Module.depth < 3:
+                Module.depth += 1
+                for _ in range(2):
+                    assert sx.exchange(usm(), self)[0] == "inner"
+                Module.depth -= 1
+            return super().__getattribute__(name)
+
+    module = Module(NAME)
+    vars(module)["from_dlpack"] = named("inner")
+    sys.modules[NAME] = module  # the fixture takes it away
+    assert sx.exchange(usm(), module)[0] == "inner"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_forked_child_uses_and_changes_its_own_answers():
+    shown = environments.python(
+        """
+import os, warnings
+import numpy as np
+import sycl_ext as sx
+warnings.simplefilter("ignore")
+a, t = np.arange(3), sx.zeros(3, usm_type="shared")
+for x in (a, t):
+    assert type(sx.exchange(x, np)) is np.ndarray
+child = os.fork()
+if child == 0:
+    try:
+        assert sx.exchange(a, np).tolist() == [0, 1, 2]
+        assert sx.exchange(a[::-1], np).tolist() == [2, 1, 0]
+        np.from_dlpack = lambda x: "patched"
+        assert sx.exchange(a, np) == "patched"
+        os._exit(0)
+    finally:
+        os._exit(1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert sx.exchange(a, np).tolist() == [0, 1, 2]
+print("done")
+"""
+    )
+    assert shown.strip() == "done"
