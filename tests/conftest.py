@@ -51,7 +51,7 @@ def leave_out(config, items):
     """Deselect the tests of features that the environment lacks, rather than skip them."""
 
     def lacking(item):
-        names = [getattr(item, "originalname", ""), *getattr(item, "fixturenames", ())]
+        names = [item.name, getattr(item, "originalname", ""), *getattr(item, "fixturenames", ())]
         if hasattr(item, "callspec"):
             names += item.callspec.id.split("-")
         return next((LACKING[name] for name in names if name in LACKING), None)

@@ -148,18 +148,21 @@ def _real(variables: Callable[[], dict[str, str]], *also: str, folder: str) -> E
     return Environment(folder, lambda _scratch: variables(), also, real_drivers.python)
 
 
+ON_INTEL_GPUS = (
+    "contexts",
+    *("../core/dlpack", "../core/tensor", "../core/runtime"),
+    "../package/test_roundtrips.py",
+)
 #: Devices of real drivers, which `make neo` fetches: not for every day.
 REAL_DRIVERS = {
     "neo_v1": _real(
         lambda: real_drivers.level_zero("v1", "pvc"),
-        "contexts",
-        "../core/dlpack",
+        *ON_INTEL_GPUS,
         folder="stand_in_gpu",
     ),
     "neo_v2": _real(
         lambda: real_drivers.level_zero("v2", "bmg"),
-        "contexts",
-        "../core/dlpack",
+        *ON_INTEL_GPUS,
         folder="stand_in_gpu",
     ),
     "neo_opencl": _real(real_drivers.opencl_gpus, folder="opencl_gpu_pair"),

@@ -8,27 +8,46 @@ ORDERS = "an OpenCL driver does not count, and neither waits nor fails on a test
 REAL = "Intel's real driver does not count, and neither waits nor fails on a test's order"
 HANDLES = "without a device, a handle of memory crashes the process that opens it"
 SYSTEM = "the host's memory is not the device's: it has no system USM"
-MEMSET = "without a device, memset leaves the data as it is"
+KERNELS = "without a device, no kernel runs"
 MAPPED = "without a device, virtual memory cannot be mapped"
 CONTEXTS = "the driver has one list of USM for all contexts"
 PCI = "without a device, the driver knows no PCI address"
 PARTITIONS = "PoCL makes no partitions"
+TILES = "a GPU is divided into its tiles, and not by numbers of compute units"
+#: Tests that divide a device by numbers of compute units.
+BY_COMPUTE_UNITS = (
+    "test_equal_partitions_give_the_same_entries",
+    "test_sub_devices_say_parent_partition_and_number",
+    "test_concurrent_partitions_give_one_entry",
+    "test_private_context_has_the_sub_devices_of_its_device",
+    "test_partition_error_names_partitions_that_work",
+    "test_impossible_partition_is_refused",
+    "test_sub_device_of_a_third_party_is_known_by_its_handle",
+    "test_sub_device_of_a_sub_device_has_both_parents",
+)
 WITHOUT_SYSTEM_USM = {
     "host memory": SYSTEM,
     "test_system_memory": SYSTEM,
     "test_array_that_only_begins_in_usm_is_system_memory": SYSTEM,
     "test_foreign_producer_is_asked_for_host_memory": SYSTEM,
+    "test_copy_to_an_array_of_generated_strides": SYSTEM,
+    "test_memory_of_a_context_that_was_only_met": SYSTEM,
+    "test_arrays_that_numpy_does_not_export": SYSTEM,
+    **{
+        f"test_ways_read_arrays_of_each_producer[{of_the_host}]": SYSTEM
+        for of_the_host in ("NumPy", "torch", "producer", "legacy producer")
+    },
 }
 NEO = {
     **WITHOUT_SYSTEM_USM,
+    **dict.fromkeys(BY_COMPUTE_UNITS, TILES),
     "adapter": REAL,
     "test_interrupted_script_ends_with_the_code_of_ctrl_c": REAL,
     "test_forked_child_and_process_end_release_no_registration": REAL,
     "test_forked_child_frees_no_memory_of_its_parent": REAL,
     "test_work_that_was_pending_at_the_fork": REAL,
     "with_ipc": HANDLES,
-    "test_device_memory_called_host_memory": MEMSET,
-    "test_forked_child_works_when_the_parent_used_no_sycl": MEMSET,
+    "test_ways_read_arrays_of_each_producer[dpnp]": KERNELS,
     "reserved": MAPPED,
     "test_hole_between_two_mappings_is_refused": MAPPED,
     "test_memory_that_is_only_read": MAPPED,
@@ -36,6 +55,7 @@ NEO = {
     "test_node_and_processors_of_a_gpu_are_those_of_its_address": PCI,
     "test_free_memory_shrinks_with_an_allocation": "without a device, no memory is in use",
 }
+NEO_LEVEL_ZERO = {**NEO, "USM of another context": CONTEXTS, "test_context": CONTEXTS}
 #: Environment -> what its tests cannot use: a fixture, or the name of a test -> the reason.
 LACKS: dict[str, dict[str, str]] = {
     "opencl_gpu": {
@@ -54,21 +74,12 @@ LACKS: dict[str, dict[str, str]] = {
         "test_gpus_share_one_context": "each GPU is a platform of its own",
         "test_private_context_is_copied_to_the_default": "no command knows two contexts' memory",
     },
-    "neo_v1": {**NEO, "USM of another context": CONTEXTS},
-    "neo_v2": {**NEO, "USM of another context": CONTEXTS},
+    "neo_v1": NEO_LEVEL_ZERO,
+    "neo_v2": NEO_LEVEL_ZERO,
     "pocl": {
         **WITHOUT_SYSTEM_USM,
-        "test_copy_of_generated_strides": SYSTEM,
-        "test_memory_of_a_context_that_was_only_met": SYSTEM,
         "halves": PARTITIONS,
-        "test_equal_partitions_give_the_same_entries": PARTITIONS,
-        "test_sub_devices_say_parent_partition_and_number": PARTITIONS,
-        "test_concurrent_partitions_give_one_entry": PARTITIONS,
-        "test_private_context_has_the_sub_devices_of_its_device": PARTITIONS,
-        "test_partition_error_names_partitions_that_work": PARTITIONS,
-        "test_impossible_partition_is_refused": PARTITIONS,
-        "test_sub_device_of_a_third_party_is_known_by_its_handle": PARTITIONS,
-        "test_sub_device_of_a_sub_device_has_both_parents": PARTITIONS,
+        **dict.fromkeys(BY_COMPUTE_UNITS, PARTITIONS),
         "Tensor.to_device(part)": PARTITIONS,
         "Tensor.copy_from(a tensor of a part)": PARTITIONS,
     },

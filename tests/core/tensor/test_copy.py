@@ -58,8 +58,8 @@ def test_sizes_around_a_tile(order):
 def test_blocks_of_millions():
     array = np.arange(3_000_000, dtype="int32").reshape(100, 300, 100)
     tensor = sx.empty(array.shape, "int32").copy_from(array)
-    np.testing.assert_array_equal(tensor.T.copy(), array.T)
-    np.testing.assert_array_equal(tensor[::-1, ::3].copy("F"), array[::-1, ::3])
+    assert_equal(tensor.T.copy(), array.T)
+    assert_equal(tensor[::-1, ::3].copy("F"), array[::-1, ::3])
     assert sx.empty((100, 300, 100), "int32").copy_from(tensor[:, :1]).to_numpy().sum() == (
         array[:, :1].sum(dtype="int64") * 300
     )
@@ -71,35 +71,55 @@ axes = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(
-    axes,
-    st.randoms(use_true_random=False),
-    st.sampled_from(["int8", "int16", "float32", "complex64"]),
-)
-def test_copy_of_generated_strides(axes, random, dtype):
-    """Axes of any length, step, start and direction, in any order of memory."""
-    shape = tuple(count * step + start for count, step, start, _ in axes)
+@st.composite
+def views(draw):
+    """A shape, and a function that returns the same view of each array of this shape.
+
+    Its axes have any length, step, start and direction, in any order of memory.
+    """
+    chosen = draw(axes)
+    shape = tuple(count * step + start for count, step, start, _ in chosen)
     keys = tuple(
         slice(start, start + count * step, step) if not backwards
         else slice(start + count * step - 1, start - 1 if start else None, -step)
-        for count, step, start, backwards in axes
+        for count, step, start, backwards in chosen
     )  # fmt: skip
     keys = (*keys, ...)  # also a view of 0 dimensions
-    order = list(range(len(axes)))
-    random.shuffle(order)
-    base = values(tuple(shape[axis] for axis in order), dtype)
-    view = base.transpose(np.argsort(order))[keys]
+    order = draw(st.permutations(range(len(chosen))))
+    return tuple(shape[axis] for axis in order), lambda base: base.transpose(np.argsort(order))[
+        keys
+    ]
+
+
+any_strides = given(views(), st.sampled_from(["int8", "int16", "float32", "complex64"]))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@any_strides
+def test_copy_of_generated_strides(of, dtype):
+    shape, view_of = of
+    view = view_of(values(shape, dtype))
     tensor = sx.as_tensor(view)
     assert_equal(tensor, view)
     for memory_order in "CF":
         assert_equal(tensor.copy(memory_order), view)
-    target_base = values(base.shape, dtype, seed=3)
-    target = target_base.transpose(np.argsort(order))[keys]
-    wanted = target_base.copy()
-    wanted.transpose(np.argsort(order))[keys] = view
-    sx.as_tensor(target).copy_from(view)
-    assert bits(target_base) == bits(wanted)
+    base = values(shape, dtype, seed=3)
+    whole = sx.empty(shape, dtype).copy_from(base)
+    as_strided(whole, *samples.strided_form(base, view_of(base))).copy_from(view)
+    view_of(base)[...] = view
+    assert bits(whole.to_numpy()) == bits(base)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@any_strides
+def test_copy_to_an_array_of_generated_strides(of, dtype):
+    shape, view_of = of
+    view = view_of(values(shape, dtype))
+    base = values(shape, dtype, seed=3)
+    wanted = base.copy()
+    view_of(wanted)[...] = view
+    sx.as_tensor(view_of(base)).copy_from(view)
+    assert bits(base) == bits(wanted)
 
 
 #: Shape and strides of targets whose indices share elements.

@@ -36,6 +36,8 @@ NO_DEVICE = {
     "UseAubStream": "0",
     "SetCommandStreamReceiver": "5",
     "ExperimentalForceCopyThroughLock": "1",
+    # shared USM is in one place: no device faults for pages to move
+    "AllocateSharedAllocationsWithCpuAndGpuStorage": "0",
 }
 CARDS = {
     "pvc": {"ProductFamilyOverride": "pvc", "HardwareInfoOverride": "8x8x8"},
