@@ -26,7 +26,7 @@ _PUBLIC = {
     "_setup.paths": "get_cmake_dir get_include",
     "_setup.runtimes": "TwoRuntimesWarning",
     "_tensor.host_view": "HostView host_view",
-    "_tensor.tensor": "Tensor as_tensor empty empty_like from_dlpack zeros zeros_like",
+    "_tensor.tensor": "Tensor as_tensor empty empty_like from_dlpack full ones zeros zeros_like",
 }
 _NAMESPACES = ("dlpack", "ipc", "memory", "mpi", "pickling")
 

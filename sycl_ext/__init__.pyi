@@ -28,6 +28,8 @@ from sycl_ext._tensor.tensor import as_tensor as as_tensor
 from sycl_ext._tensor.tensor import empty as empty
 from sycl_ext._tensor.tensor import empty_like as empty_like
 from sycl_ext._tensor.tensor import from_dlpack as from_dlpack
+from sycl_ext._tensor.tensor import full as full
+from sycl_ext._tensor.tensor import ones as ones
 from sycl_ext._tensor.tensor import zeros as zeros
 from sycl_ext._tensor.tensor import zeros_like as zeros_like
 

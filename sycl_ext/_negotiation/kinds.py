@@ -53,6 +53,14 @@ def check_flag(name: str, value: Any, or_none: bool = False) -> Any:
     raise TypeError(f"{name} is {value!r}; it must be {forms}")
 
 
+def check_usm_type(value: Any) -> Any:
+    """Return an argument that is a kind of USM that a driver allocates, or None."""
+    if value is None or value in ALLOCATED:
+        return value
+    error = ValueError if isinstance(value, str) else TypeError
+    raise error(f"usm_type is {value!r}; it must be 'device', 'shared' or 'host'")
+
+
 def is_capsule(x: object) -> bool:
     """Whether `x` is a capsule, whose class Python does not name."""
     return type(x).__name__ == "PyCapsule"

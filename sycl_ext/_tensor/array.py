@@ -36,7 +36,6 @@ ELSEWHERE = {
     "cuda": "x.to_device(device); sycl_ext.devices() lists the SYCL devices",
     "contiguous": "x.copy()",
     "data_ptr": "x.ptr",
-    "fill": "x.copy_from(numpy.asarray(value, x.dtype))",
     "flags": "x.c_contiguous, x.f_contiguous and x.readonly",
     "flatten": "x.reshape(-1).copy()",
     "get": "x.to_numpy()",
@@ -199,7 +198,7 @@ class Array(_core.TensorBase):
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise TypeError(
             f"a {type(self).__name__} does not support item assignment; write through the view: "
-            "x[key].copy_from(array), where a number is numpy.asarray(number, x.dtype)"
+            "x[key].copy_from(array), or x[key].fill(number)"
         )
 
     def __dir__(self) -> list[str]:

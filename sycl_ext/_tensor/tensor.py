@@ -16,11 +16,11 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.kinds import UsmType
+from sycl_ext._negotiation.kinds import UsmType, check_usm_type
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
-from sycl_ext._tensor import display, indexing, pickling
+from sycl_ext._tensor import display, filling, indexing, pickling
 from sycl_ext._tensor.views import Views
 
 if TYPE_CHECKING:
@@ -81,9 +81,24 @@ class Tensor(Views):
 
     # ---- copies ----------------------------------------------------------------------------------
 
-    def copy(self, order: Literal["C", "F"] = "C") -> Tensor:
-        """Return a contiguous, writable copy on the same device, in the same kind of USM."""
-        kind = kind_of_copy(self.usm_type, self.device.usm_types, moves=False)
+    def copy(self, order: Literal["C", "F"] = "C", usm_type: UsmType | None = None) -> Tensor:
+        """Return a contiguous, writable copy on the same device.
+
+        Parameters
+        ----------
+        order : {"C", "F"}
+        usm_type : {"device", "shared", "host"}, optional
+            The kind of USM of the copy; None: that of this tensor.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.zeros(3).copy(usm_type="shared").usm_type
+        'shared'
+        """
+        kind = check_usm_type(usm_type)
+        if kind is None:
+            kind = kind_of_copy(self.usm_type, self.device.usm_types, moves=False)
         return _core.copy_to_entry(self, self.device._entry, kind, order, _core.own_queue(self))
 
     # ---- protocols -------------------------------------------------------------------------------
@@ -109,6 +124,8 @@ as_tensor = traced(_core.as_tensor)
 from_dlpack = traced(_core.from_dlpack)
 empty = _core.empty
 zeros = _core.zeros
+full = filling.full
+ones = filling.ones
 
 
 def empty_like(

@@ -11,7 +11,7 @@ from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.kinds import Shape, check_flag, is_int
 from sycl_ext._protocols import imports
-from sycl_ext._tensor import indexing
+from sycl_ext._tensor import filling, indexing
 from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.async_copy import AsyncCopy
 
@@ -156,10 +156,10 @@ class Views(Array):
 
         Parameters
         ----------
-        obj : array
+        obj : array or number
             A tensor, a DLPack producer, a buffer, or any other object that `as_tensor` takes, on
             any device. It must have the same dtype, and a shape that can be broadcast to the shape
-            of this tensor.
+            of this tensor. A number is copied into all elements, as by `fill`.
         wait : bool
             If False, return before the copy is done. `obj` is kept alive, and must not be written
             to until the copy is done.
@@ -182,8 +182,9 @@ class Views(Array):
             If the shapes do not fit.
         """
         check_flag("wait", wait)
-        if self.readonly:
-            raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
+        self._require_writable()
+        if filling.is_number(obj):
+            obj = filling.element_of(obj, self.dtype)
         source = _core.find_memory(obj)
         if source.dtype_name != self.dtype_name:
             raise TypeError(
@@ -196,6 +197,43 @@ class Views(Array):
             return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
         _core.copy_elements(self, spread)
         return self
+
+    def fill(self, value: complex, /) -> Self:
+        """Write one number into all elements.
+
+        Parameters
+        ----------
+        value : bool, int, float or complex
+            A number of Python or NumPy that the dtype holds.
+
+        Returns
+        -------
+        Tensor or HostView
+            This object.
+
+        Raises
+        ------
+        BufferError
+            As for `copy_from`.
+        TypeError
+            If the dtype has no numbers of this kind, such as int32 and 1.5.
+        ValueError
+            If an integer is out of the range of the dtype.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> t = sx.zeros((2, 2), "int32")
+        >>> t[0].fill(7).tolist(), t.tolist()
+        ([7, 7], [[7, 7], [0, 0]])
+        """
+        self._require_writable()
+        filling.fill(self, value)
+        return self
+
+    def _require_writable(self) -> None:
+        if self.readonly:
+            raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
 
     def to_device(self, device: Any, /, *, stream: Any = None, copy: bool | None = None) -> Tensor:
         """Return the tensor on another device.

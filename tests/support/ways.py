@@ -162,6 +162,18 @@ WAYS: dict[str, Way] = {
     "zeros": Way(
         lambda t: sx.zeros(t.shape, t.dtype, usm_type=t.usm_type, device=t.device), NEW,
         like=np.zeros_like),
+    # True is a number of every dtype.
+    "ones": Way(
+        lambda t: sx.ones(t.shape, t.dtype, usm_type=t.usm_type, device=t.device), NEW,
+        like=np.ones_like),
+    "full": Way(
+        lambda t: sx.full(t.shape, True, t.dtype, usm_type=t.usm_type, device=t.device), NEW,
+        like=np.ones_like),
+    "Tensor.fill": Way(lambda t: sx.empty_like(t).fill(True), NEW, like=np.ones_like),
+    "HostView.fill": Way(
+        lambda t: sx.host_view(sx.empty_like(t)).fill(True), NEW, like=np.ones_like),
+    "Tensor.copy_from(True)": Way(
+        lambda t: sx.empty_like(t).copy_from(True), NEW, like=np.ones_like),
     "empty_like": Way(sx.empty_like, NEW, any=True),
     "zeros_like": Way(sx.zeros_like, NEW, any=True, like=np.zeros_like),
     "zeros(queue)": Way(

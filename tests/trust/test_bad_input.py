@@ -116,6 +116,29 @@ CASES = {
         "no dtype": (lambda: sx.zeros(3, "flaot"), TypeError, "flaot"),
         "kind": (lambda: sx.zeros(3, usm_type="system"), ValueError, "system"),
     },
+    "ones": {
+        "negative length": (lambda: sx.ones(-1), ValueError, "-1"),
+        "no dtype": (lambda: sx.ones(3, "flaot"), TypeError, "flaot"),
+        "kind": (lambda: sx.ones(3, usm_type="system"), ValueError, "system"),
+        "order": (lambda: sx.ones(3, order="K"), ValueError, "'C' or 'F'"),
+        "device": (lambda: sx.ones(3, device="tpu"), ValueError, "tpu"),
+    },
+    "full": {
+        "no value": (lambda: sx.full(3), TypeError, "fill_value"),
+        "a list": (lambda: sx.full(2, [1, 2]), TypeError, "must be a number"),
+        "a text": (lambda: sx.full(2, "1", "int8"), TypeError, "must be a number"),
+        "another kind": (lambda: sx.full(2, 1.5, "int8"), TypeError, "kind int"),
+        "out of range": (lambda: sx.full(2, 300, "int8"), ValueError, "-128 to 127"),
+        "no dtype": (lambda: sx.full(3, 1, "flaot"), TypeError, "flaot"),
+        "kind": (lambda: sx.full(3, 1, usm_type="system"), ValueError, "system"),
+        "positional device": (lambda: sx.full(3, 1, "int8", 0), TypeError, "positional"),
+    },
+    "Tensor.fill": {
+        "nothing": (lambda: tensor().fill(), TypeError, "value"),
+        "an array": (lambda: tensor().fill(np.zeros(3)), TypeError, "copy_from"),
+        "another kind": (lambda: tensor().fill(1j), TypeError, "kind float"),
+        "read-only": (lambda: tensor().as_readonly().fill(1), BufferError, "read-only"),
+    },
     # taking
     "from_dlpack": {
         "nothing": (lambda: sx.from_dlpack(), TypeError, "argument"),
@@ -273,6 +296,8 @@ CASES = {
     "Tensor.copy": {
         "order": (lambda: tensor().copy("K"), ValueError, "'C' or 'F'"),
         "order of another type": (lambda: tensor().copy(1), TypeError, "order"),
+        "kind": (lambda: tensor().copy(usm_type="system"), ValueError, "system"),
+        "kind of another type": (lambda: tensor().copy(usm_type=1), TypeError, "usm_type is 1"),
     },
     "Tensor.copy_from": {
         "read-only": (lambda: readonly().copy_from(tensor()), BufferError, "read-only"),
@@ -280,7 +305,7 @@ CASES = {
             lambda: tensor().copy_from(np.zeros(3)), TypeError, "float64 into a float32",
         ),
         "another shape": (lambda: tensor().copy_from(sx.zeros(4)), ValueError, r"\(4,\)"),
-        "a number": (lambda: tensor().copy_from(1.0), TypeError, "float"),
+        "another kind of number": (lambda: tensor().copy_from(1j), TypeError, "kind float"),
         "a list": (lambda: tensor().copy_from([1.0]), TypeError, "list"),
     },
     "Tensor.to_device": {

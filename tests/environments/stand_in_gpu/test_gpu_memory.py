@@ -225,3 +225,13 @@ def test_block_with_work_on_a_named_queue_is_not_handed_out(gpu, hold, case):
         assert address not in map(address_in, others)
         held.release()
     event.wait()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_large_tensor_on_a_device_is_filled(gpu, order):
+    """The host writes the first 4 MiB; the device copies them: once, and a part of it."""
+    tensor = sx.full((3, 3 << 20), 7, "uint8", device=gpu, order=order)
+    assert np.all(tensor.to_numpy() == 7)
+    tensor[:, :8:2].fill(8)
+    assert tensor[:, :8].tolist() == [[8, 7] * 4] * 3
+    assert np.all(tensor[:, 8:].to_numpy() == 7)

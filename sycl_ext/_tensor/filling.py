@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One number for all elements: `Tensor.fill`, ``copy_from(number)``, `full` and `ones`.
+
+Nothing is computed: a block of the element is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sycl_ext import _core
+from sycl_ext._negotiation.kinds import Shape, UsmType
+from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
+from sycl_ext._tensor import indexing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sycl_ext._tensor.tensor import Tensor
+
+#: Kinds of number, each of which includes those before it, with their default dtype.
+_DEFAULTS = {bool: "bool", int: "int64", float: "float32", complex: "complex64"}
+_KINDS = tuple(_DEFAULTS)
+
+#: Bytes that the host writes to a device; what exceeds them is copied on the device.
+_BLOCK = 1 << 22
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a number: of Python, or a scalar of a dtype that is exchanged."""
+    if isinstance(value, np.generic):
+        return value.dtype.name in ITEMSIZES  # neither times nor text
+    return isinstance(value, _KINDS)
+
+
+def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a number as an element: an array of 0 dimensions.
+
+    Raises
+    ------
+    TypeError
+        If `value` is not a number, or has a part that the dtype lacks, such as 1.5 for int32.
+    ValueError
+        If it is an integer out of the range of the dtype.
+    """
+    if not is_number(value):
+        raise TypeError(
+            f"the value is a {type(value).__name__}, and must be a number; an array of the same "
+            "dtype is copied by x.copy_from(array)"
+        )
+    number: Any = _python_number(value)
+    kind, fits = type(number), _kind_of(dtype)
+    if _KINDS.index(kind) > _KINDS.index(fits):
+        raise TypeError(
+            f"the value is {value!r}, and the elements are {dtype}; numbers are not rounded "
+            f"silently: pass a value of the kind {fits.__name__}"
+        )
+    if kind is int and fits is int:
+        limits = np.iinfo(dtype)
+        if not limits.min <= number <= limits.max:
+            raise ValueError(
+                f"the value is {value}, and {dtype} holds {limits.min} to {limits.max}"
+            )
+    try:
+        return np.asarray(fits(number), dtype)
+    except OverflowError:
+        bits = int(number.real).bit_length()
+        raise ValueError(f"the value has {bits} bits, and is out of the range of {dtype}") from None
+
+
+def fill(target: _core.TensorBase, value: Any) -> None:
+    """Write a number into all elements of a writable tensor.
+
+    The host writes one block of a compact tensor on a device. The device copies that block, then
+    what is filled so far, so a large tensor takes a few commands.
+    """
+    element = _core.find_memory(element_of(value, target.dtype))
+    flat = None if target.host_accessible else _flat(target)
+    if flat is None:
+        return _spread(target, element)
+    filled = min(target.size, _BLOCK // target.itemsize)
+    _spread(_piece(flat, 0, filled), element)
+    while filled < target.size:
+        count = min(filled, target.size - filled)
+        _core.copy_elements(_piece(flat, filled, count), _piece(flat, 0, count))
+        filled += count
+    return None
+
+
+def full(
+    shape: Shape,
+    fill_value: complex,
+    dtype: Any = None,
+    *,
+    usm_type: UsmType = "device",
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor with one value in all elements.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    fill_value : bool, int, float or complex
+    dtype : optional
+        As for `empty`. None: float32 for a float, complex64 for a complex number, int64 for an
+        integer, bool for a bool, and the dtype of a scalar of NumPy.
+    usm_type, device, order
+        As for `empty`, which raises the same errors.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the dtype does not hold the value, such as int32 and 1.5.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.full((2, 2), 7, "int32").tolist()
+    [[7, 7], [7, 7]]
+
+    References
+    ----------
+    `full of the array API
+    <https://data-apis.org/array-api/latest/API_specification/generated/array_api.full.html>`_
+    """
+    name = _default_dtype(fill_value) if dtype is None else dtype
+    return _core.empty(shape, name, usm_type=usm_type, device=device, order=order).fill(fill_value)
+
+
+def ones(
+    shape: Shape,
+    dtype: Any = "float32",
+    *,
+    usm_type: UsmType = "device",
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor of ones.
+
+    Parameters
+    ----------
+    shape, dtype, usm_type, device, order
+        As for `empty`, which raises the same errors.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.ones(3, "int8").tolist()
+    [1, 1, 1]
+    """
+    tensor = _core.empty(shape, dtype, usm_type=usm_type, device=device, order=order)
+    return tensor.fill(_kind_of(tensor.dtype)(1))
+
+
+def _python_number(value: Any) -> Any:
+    """Return a number of NumPy, or of a subclass, as one of Python."""
+    if isinstance(value, np.generic):
+        return _kind_of(value.dtype)(value)
+    return next(kind(value) for kind in _KINDS if isinstance(value, kind))
+
+
+def _kind_of(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+    """Return the kind of the numbers of a dtype; those of ml_dtypes without a letter are floats."""
+    return {"b": bool, "i": int, "u": int, "c": complex}.get(dtype.kind, float)
+
+
+def _default_dtype(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return dtype_name(value.dtype)
+    return next((_DEFAULTS[kind] for kind in _KINDS if isinstance(value, kind)), "float32")
+
+
+def _flat(tensor: _core.TensorBase) -> _core.TensorBase | None:
+    """Return the elements of a compact tensor along one axis, in any order; None: it has gaps."""
+    if not (tensor.c_contiguous or tensor.f_contiguous):
+        return None
+    return _core.view(tensor, 0, (tensor.size,), (1,), None)
+
+
+def _piece(flat: _core.TensorBase, first: int, count: int) -> _core.TensorBase:
+    return _core.view(flat, first, (count,), (1,), None)
+
+
+def _spread(target: _core.TensorBase, element: _core.TensorBase) -> None:
+    strides = indexing.broadcast_strides((), (), target.shape)
+    _core.copy_elements(target, _core.view(element, 0, target.shape, strides, None))
