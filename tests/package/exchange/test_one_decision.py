@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`explain` says what `exchange` does: the first attempt, or the refusal that it raises."""
+"""`explain` says what `exchange` does: the first attempt, or the refusal that it raises.
+
+Each case is run twice: at first the answer is made, and then it is a kept one. Where there is a
+consumer like it for which nothing is kept, its plan is the same.
+"""
 
 import dataclasses
+import functools
 import itertools
 import re
 import sys
@@ -43,8 +48,13 @@ def take_copy(handed):
 
 
 def library_of(row, monkeypatch):
-    """Return a library of the table that takes what it is given."""
-    module = target = types.ModuleType(row.package)
+    """Return a library of the table that takes what it is given, and one that nobody finds.
+
+    For the first, answers are kept.
+    """
+    name = row.package if "." in row.entry else f"array_api_compat.{row.package}"
+    module = target = types.ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, module)
     *parents, function = re.findall(r"\w+", row.entry)
     for name in parents:
         inner = types.ModuleType(f"{target.__name__}.{name}")
@@ -53,9 +63,9 @@ def library_of(row, monkeypatch):
         target = inner
     setattr(target, function, take_copy if row.copies else take)
     module.__version__ = row.since or "0"
-    if parents:
-        monkeypatch.setitem(sys.modules, row.package, module)
-    return module
+    unkept = types.ModuleType(row.package)
+    vars(unkept).update({**vars(module), "__name__": row.package})
+    return module, unkept
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,13 +73,13 @@ def library_of(row, monkeypatch):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.package}{row.since or ''}")
 def test_exchange_with_a_library_follows_its_plan(row, layout, kind, monkeypatch, private):
     source = make(kind, private)
-    library = library_of(row, monkeypatch)
+    library, unkept = library_of(row, monkeypatch)
     for readonly, copy, host_copy, where in itertools.product(
         (False, True), COPIES, (True, False), WHERE
     ):
         x = LAYOUTS[layout](source.as_readonly() if readonly else source)
         options = {"copy": copy, "host_copy": host_copy, "device": named(where, private)}
-        compare(x, library, options)
+        compare(x, library, options, unkept)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,7 +108,8 @@ def test_exchange_with_a_function_follows_its_plan(name, kind, private):
     module, _, function = name.rpartition(".")
     call, source = getattr(pytest.importorskip(module), function), make(kind, private)
     for layout, readonly, copy in itertools.product(LAYOUTS.values(), (False, True), COPIES):
-        compare(layout(source.as_readonly() if readonly else source), call, {"copy": copy})
+        x = layout(source.as_readonly() if readonly else source)
+        compare(x, call, {"copy": copy}, unkept=functools.partial(call))
 
 
 class Subclass(np.ndarray):
@@ -139,8 +150,17 @@ def make(kind, private):
     return sx.empty((4, 6), "f4", **where).copy_from(array)
 
 
-def compare(x, consumer, options):
+def compare(x, consumer, options, unkept=None):
     plan = sx.explain(x, consumer, **options)
+    case = (x, consumer, options, plan)
+    if unkept is not None:
+        assert sx.explain(x, unkept, **options) == plan, case
+    for _ in range(2):
+        assert sx.explain(x, consumer, **options) == plan, case
+        compare_once(x, consumer, options, plan)
+
+
+def compare_once(x, consumer, options, plan):
     case = (x, consumer, options, plan)
     if plan.error is not None:
         with pytest.raises(plan.error) as caught:
