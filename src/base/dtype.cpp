@@ -11,22 +11,22 @@ namespace {
 
 std::string all_names() {
   std::string names;
-  for (const DType& row : dtypes) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  for (const DType& dtype : dtypes) names += (names.empty() ? "" : ", ") + std::string(dtype.name);
   return names;
 }
 
 }  // namespace
 
 const DType& dtype_named(std::string_view name) {
-  for (const DType& row : dtypes) {
-    if (name == row.name) return row;
+  for (const DType& dtype : dtypes) {
+    if (name == dtype.name) return dtype;
   }
   fail(Error::Kind::value, "dtype '", name, "' is not exchanged; use one of ", all_names());
 }
 
 const DType& dtype_from_dlpack(DLDataType wanted) {
-  for (const DType& row : dtypes) {
-    if (wanted.code == row.code && wanted.bits == row.bits && wanted.lanes == 1) return row;
+  for (const DType& dtype : dtypes) {
+    if (wanted.code == dtype.code && wanted.bits == dtype.bits && wanted.lanes == 1) return dtype;
   }
   const char* bytes =
       wanted.bits < 8 ? "pass its bytes, such as tensor.view(torch.uint8) of torch, or " : "";

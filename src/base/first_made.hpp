@@ -33,7 +33,8 @@ class FirstMade {
     Made* newest = newest_;
     if (T* const value = value_of(newest)) return *value;
     std::unique_ptr<Made> mine(new Made{make(), newest});
-    return (newest_.compare_exchange_strong(newest, mine.get()) ? mine.release() : newest)->value;
+    const bool is_first = newest_.compare_exchange_strong(newest, mine.get());
+    return is_first ? mine.release()->value : newest->value;
   }
   // The same by one thread, while the others, and a fork, wait.
   template <class Make>
@@ -48,9 +49,9 @@ class FirstMade {
   Made* newest() const noexcept { return newest_.load(std::memory_order_acquire); }
 
  private:
-  static T* value_of(Made* one) noexcept {
-    const bool is_known = one && (!per_process || one->process == process_generation);
-    return is_known ? &one->value : nullptr;
+  static T* value_of(Made* made) noexcept {
+    const bool is_known = made && (!per_process || made->process == process_generation);
+    return is_known ? &made->value : nullptr;
   }
   std::atomic<Made*> newest_{nullptr};
 };

@@ -59,9 +59,9 @@ struct Locks {
   Mutex extents{2}, deferred_frees{3}, async_errors{4}, pools{5}, helper{6}, named_queues{7};
 
   template <class Do>
-  void for_each(const Do& what) {
+  void for_each(const Do& act) {
     auto& [a, b, c, d, e, f, g, h] = *this;  // all of them, or it does not compile
-    what(a), what(b), what(c), what(d), what(e), what(f), what(g), what(h);
+    for (Mutex* const lock : {&a, &b, &c, &d, &e, &f, &g, &h}) act(*lock);
   }
 };
 inline Locks locks;

@@ -9,12 +9,12 @@ namespace sycl_ext {
 template <class Do>
 class [[nodiscard]] ScopeExit {
  public:
-  explicit ScopeExit(Do what) noexcept(noexcept(Do(std::move(what)))) : what_(std::move(what)) {}
-  ~ScopeExit() { what_(); }
+  explicit ScopeExit(Do act) noexcept(noexcept(Do(std::move(act)))) : act_(std::move(act)) {}
+  ~ScopeExit() { act_(); }
   ScopeExit(const ScopeExit&) = delete;
 
  private:
-  Do what_;
+  Do act_;
 };
 
 }  // namespace sycl_ext

@@ -16,8 +16,7 @@ namespace sycl_ext {
 // thread-local data, ends the process; so there has to be room for both.
 template <class Body>
 void start_thread(Body body) {
-  constexpr std::size_t thread_local_data = std::size_t{4}
-                                            << 20;  // far more than all libraries have
+  constexpr std::size_t thread_local_data = 4 << 20;  // far more than all libraries have
   pthread_attr_t defaults;
   std::size_t stack = 0;
   if (pthread_attr_init(&defaults) != 0) throw std::bad_alloc();

@@ -64,17 +64,22 @@ class Helper {
 
 FirstMade<Helper, true> helpers;  // a child does not have the thread
 
+// Whether a signal may end a wait of the calling thread.
+bool is_interruptible() noexcept {
+  const Interpreter* const python = interpreter;
+  return python && python->is_interruptible();
+}
+
 }  // namespace
 
 int waits_of_main_thread() noexcept { return waits; }
 int interrupted_waits() noexcept { return interrupted; }
 
 void look_for_signals() {
-  const Interpreter* const python = interpreter;
-  if (!python || !python->is_interruptible()) return;
+  if (!is_interruptible()) return;
   const int process = process_generation;
   try {
-    python->handle_signals();
+    interpreter.load()->handle_signals();
   } catch (...) {
     ++interrupted;
     throw;
@@ -85,11 +90,7 @@ void look_for_signals() {
        "so end the child in the handler (os._exit), or fork elsewhere");
 }
 
-WaitSlice::WaitSlice() noexcept
-    : takes_signals_([] {
-        const Interpreter* const python = interpreter;
-        return python && python->is_interruptible();
-      }()) {
+WaitSlice::WaitSlice() noexcept : takes_signals_(is_interruptible()) {
   if (takes_signals_) ++waits;
 }
 
@@ -103,7 +104,10 @@ bool WaitSlice::is_over() const noexcept {
 
 void WaitSlice::nap() const noexcept {
   const Clock::duration waited = Clock::now() - begin_;
-  if (waited < without_nap) return std::this_thread::yield();
+  if (waited < without_nap) {
+    std::this_thread::yield();
+    return;
+  }
   std::this_thread::sleep_for(std::clamp<Clock::duration>(waited / 8, shortest_nap, longest_nap));
 }
 

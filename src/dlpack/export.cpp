@@ -32,7 +32,7 @@ struct Block {
 struct DropUnused {
   template <class Managed>
   void operator()(Block<Managed>* block) const noexcept {
-    block->use.was_not_used();
+    block->use.give_back_unused();
     block->~Block();
     std::free(block);
   }
@@ -73,7 +73,7 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   if (submits) {
     tensor.memory->fetch_queues();
   } else {
-    tensor.memory->show_to_host();
+    tensor.memory->note_host_view();
   }
   if (submits && static_cast<int>(options.device.device_type) != kDLOneAPI) {
     tensor.memory->use.lose_track();  // the consumer works on streams of CUDA or HIP

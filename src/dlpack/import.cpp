@@ -66,14 +66,14 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
   if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
     data = memory->data;
   }
-  const bool on_host = named.is_host && !(options.settle && entry);
+  const bool on_host = named.is_host && !(options.find_usm && entry);
   // Its producer has had a queue of ours, or has shown one of its own.
-  if (!on_host && (options.expected || options.queue)) memory->show();
+  if (!on_host && (options.expected || options.queue)) memory->expose();
   const bool has_queue = on_host || !entry || !options.queue || *options.queue == memory->queue();
-  use->was_not_used();
+  use->give_back_unused();
   Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   if (!has_queue) view = on_queue(view, *options.queue, keep_memory(view.memory));
-  // A host copy of ours is settled as any host memory is.
+  // A host copy of ours comes in as any host memory does.
   if (on_host && options.host_reader) view = relabel(view, *options.host_reader, UsmKind::system);
   return view;
 }
@@ -122,9 +122,10 @@ Imported import_managed(Managed* managed, ImportOptions options) {
   const Entry* home = named.entry;
   if (home && options.queue) {
     // A queue of the announced entry, or of a sub-device of it in the default context, serves it.
-    const Entry& its = entry_of(*options.queue);
-    if (&its == home || (its.default_context && home->default_context && its.reaches(*home))) {
-      home = &its;
+    const Entry& queue_entry = entry_of(*options.queue);
+    if (&queue_entry == home ||
+        (queue_entry.default_context && home->default_context && queue_entry.reaches(*home))) {
+      home = &queue_entry;
     } else {
       options.queue->wait();
       options.queue = nullptr;
@@ -138,8 +139,8 @@ Imported import_managed(Managed* managed, ImportOptions options) {
     return {std::move(view), copied, std::move(owner)};
   }
   if (named.is_host) {
-    return {borrow_host(data, dtype, std::move(layout), readonly, std::move(owner), options.settle,
-                        options.host_reader),
+    return {borrow_host(data, dtype, std::move(layout), readonly, std::move(owner),
+                        options.find_usm, options.host_reader),
             copied};
   }
   return {borrow_usm(data, dtype, std::move(layout), *home, readonly, std::move(owner),

@@ -20,8 +20,8 @@ struct ImportOptions {
   // The result of the producer's __dlpack_device__; nullptr: it was not called.
   const DLDevice* expected = nullptr;
   // kDLCPU memory that is USM comes in as that USM, and not as host memory of no entry.
-  bool settle = false;
-  // With `settle`: the entry that other host memory comes in on, because its device reads that.
+  bool find_usm = false;
+  // With `find_usm`: the entry that other host memory comes in on, because its device reads that.
   const Entry* host_reader = nullptr;
   // The producer's queue for kDLOneAPI memory.  Where it serves the announced entry, work on the
   // memory goes to it, and the memory is on its entry; else it is waited for.  nullptr: the queue
@@ -32,13 +32,17 @@ struct ImportOptions {
 // Runs the deleter of a managed tensor, once; our own can be called anywhere.
 template <class Managed>
 void call_deleter(void* object) {
-  const auto call = [](void* managed) {
-    auto* const its = static_cast<Managed*>(managed);
-    if (its->deleter) its->deleter(its);  // NULL is allowed: nothing to release
+  const auto call = [](void* address) {
+    auto* const managed = static_cast<Managed*>(address);
+    if (managed->deleter) managed->deleter(managed);  // NULL is allowed: nothing to release
   };
   const bool is_ours = own_export(static_cast<Managed*>(object));
   const Interpreter* const python = is_ours ? nullptr : interpreter.load();
-  python ? python->call_deleter(call, object) : call(object);
+  if (python) {
+    python->call_deleter(call, object);
+  } else {
+    call(object);
+  }
 }
 
 // Takes `managed` over: its deleter runs exactly once, when the last view of the memory goes or

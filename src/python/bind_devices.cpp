@@ -46,9 +46,10 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
 
 // Has the rules of the GIL checked: no call of the runtime that can wait is made with it, and what
 // the collector reads rises only with it.  Nobody has it any more when the interpreter has ended.
+bool may_raise_keepers() noexcept { return is_current() || !python_is_alive(); }
 void check_gil(bool check) noexcept {
   check_gil_at_runtime_calls(check ? holds_gil : nullptr);
-  is_gil_held = check ? +[]() noexcept { return is_current() || !python_is_alive(); } : nullptr;
+  is_gil_held = check ? may_raise_keepers : nullptr;
 }
 
 bool ask_handler_for_room(const Entry& limited, std::size_t nbytes) {
@@ -128,11 +129,11 @@ void bind_devices(py::module_& m) {
       .def("new_queue", &Entry::new_queue);
 
   m.def("resolve", [](int type, int id) {
-    const NamedDevice found = resolve({static_cast<DLDeviceType>(type), id});
+    const NamedDevice named = resolve({static_cast<DLDeviceType>(type), id});
     std::optional<const char*> kind;
-    if (found.kind) kind = usm_kind_name(*found.kind);
-    return std::make_tuple(found.is_host, found.may_be_host,
-                           found.entry ? std::optional(found.entry) : std::nullopt, kind);
+    if (named.kind) kind = usm_kind_name(*named.kind);
+    return std::make_tuple(named.is_host, named.may_be_host,
+                           named.entry ? std::optional(named.entry) : std::nullopt, kind);
   });
   m.def("native_stream", &native_stream);
   m.def("root_count", &root_count);

@@ -30,7 +30,8 @@ struct Commands {
   std::optional<bool> are_done() const {
     const WithoutGil released;
     for (const Event& event : events) {
-      if (const std::optional<bool> answer = event.answer(); answer != true) return answer;
+      const std::optional<bool> answer = event.answer();
+      if (answer != true) return answer;
     }
     return true;
   }
@@ -144,25 +145,25 @@ void bind_tensors(py::module_& m) {
   m.def("show_queue", [](const Tensor& tensor) {
     const Memory& memory = tensor.memory;
     if (!memory->entry) return;
-    memory->show();
+    memory->expose();
     const Queue& queue = memory->queue();
     order_after(queue, memory, !queue.in_order());
   });
   m.def("release_cached_memory", &release_cached_memory);
   m.def("memory_use", [] {
     using N = std::int64_t;
-    std::vector<std::tuple<std::optional<int>, std::string, N, N, N, N, std::size_t>> found;
-    const auto add = [&found](const Entry* entry, UsmKind kind) {
+    std::vector<std::tuple<std::optional<int>, std::string, N, N, N, N, std::size_t>> rows;
+    const auto add = [&rows](const Entry* entry, UsmKind kind) {
       const MemoryUse use = memory_use(entry, kind);
       if (use.total == 0) return;
-      found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
-                         use.bytes, use.peak, use.live, use.total, use.kept);
+      rows.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
+                        use.bytes, use.peak, use.live, use.total, use.kept);
     };
     add(nullptr, UsmKind::system);
     for (int id = 0; id < entries_so_far(); ++id) {
       for (const UsmKind kind : allocated_kinds) add(find_entry(id), kind);
     }
-    return found;
+    return rows;
   });
   m.def("limit_memory",
         [](const Entry& entry, std::int64_t nbytes) { pools_of(entry).limit = nbytes; });
@@ -191,10 +192,10 @@ void bind_tensors(py::module_& m) {
     return own(wrap_tensor(std::move(tensor), object.attr("base").ptr()));
   });
   m.def("on_queue", [](const py::object& tensor, const Queue& queue) {
-    const Tensor& found = tensor_of(tensor.ptr());
-    if (found.memory->queue() == queue) return tensor;
+    const Tensor& base = tensor_of(tensor.ptr());
+    if (base.memory->queue() == queue) return tensor;
     Owner keep(Py_NewRef(first_of_block(tensor.ptr())), release_python_object);
-    return view_of(tensor, on_queue(found, queue, std::move(keep)));
+    return view_of(tensor, on_queue(base, queue, std::move(keep)));
   });
   m.def("borrow", [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
                      const py::sequence& strides, bool readonly, const py::object& owner,

@@ -43,8 +43,8 @@ void bind_hooks(py::module_& m) {
   });
   m.def("array_facts", &sycl_ext::array_facts);
   py::list names;
-  for (const sycl_ext::DType& one : sycl_ext::dtypes) {
-    names.append(py::make_tuple(one.name, one.kind, one.itemsize(), one.code));
+  for (const sycl_ext::DType& dtype : sycl_ext::dtypes) {
+    names.append(py::make_tuple(dtype.name, dtype.kind, dtype.itemsize(), dtype.code));
   }
   m.attr("DTYPES") = py::tuple(names);  // (name, array-interface kind, itemsize, DLPack code)
 }

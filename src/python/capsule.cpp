@@ -25,7 +25,7 @@ template <class Managed>
 void destroy_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, fresh_name<Managed>)) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
-  if (InUse* const use = own_export(managed)) use->was_not_used();
+  if (InUse* const use = own_export(managed)) use->give_back_unused();
   call_deleter<Managed>(managed);
 }
 

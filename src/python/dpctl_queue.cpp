@@ -42,6 +42,18 @@ bool is_dpctl_queue(PyObject* object) noexcept {
   return queue_class && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(queue_class));
 }
 
+// The manager of a queue in the dictionary of all managers; nullptr: it has none.  To make an
+// instance of dpctl.SyclQueue and ask for that takes longer than all else here, and dpctl would
+// keep an unknown queue alive for ever.
+PyRef manager_of(PyObject* managers, const Queue& queue) {
+  PyObject *key = nullptr, *manager = nullptr;
+  Py_ssize_t place = 0;
+  while (PyDict_Next(managers, &place, &key, &manager)) {
+    if (is_dpctl_queue(key) && queue.is_at(address_of_queue(key))) return PyRef(Py_NewRef(manager));
+  }
+  return nullptr;
+}
+
 // Every function of dpctl and dpnp notes here what it submits to a queue, and comes after what it
 // finds.  https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
 bool add_noted_events(const Queue& queue, std::vector<Event>* events) {
@@ -54,25 +66,20 @@ bool add_noted_events(const Queue& queue, std::vector<Event>* events) {
     if (!map) PyErr_Clear();
     if (!order) return true;  // another thread is importing it
   }
-  // Its dictionary, by queues: to make an instance of dpctl.SyclQueue takes longer than all else
-  // here, and asked for a queue that it does not know, it would keep that one alive for ever.
-  PyObject *known = nullptr, *its_queue, *noted = nullptr;
-  if (map && PyContextVar_CheckExact(map)) (void)PyContextVar_Get(map, nullptr, &known);
-  const PyRef held(known);
-  if (known && PyDict_Check(known)) {
-    Py_ssize_t place = 0;
-    do {
-      if (!PyDict_Next(known, &place, &its_queue, &noted)) return true;
-    } while (!is_dpctl_queue(its_queue) || !queue.is_at(address_of_queue(its_queue)));
-    Py_INCREF(noted);
+  PyObject* managers = nullptr;
+  if (map && PyContextVar_CheckExact(map)) (void)PyContextVar_Get(map, nullptr, &managers);
+  const PyRef held(managers);
+  PyRef manager;
+  if (managers && PyDict_Check(managers)) {
+    manager = manager_of(managers, queue);
+    if (!manager) return true;
   } else {  // another version of dpctl
     const auto make = dpctl_function<PyObject* (*)(const void*)>("SyclQueue_Make");
     const PyRef made(make ? make(queue.share()) : nullptr);
-    noted = made ? PyObject_GetItem(order, made.get()) : nullptr;
+    if (made) manager.reset(PyObject_GetItem(order, made.get()));
   }
-  const PyRef manager(noted);
   static PyObject* const submitted_events = intern("submitted_events");
-  const PyRef submitted(noted ? PyObject_GetAttr(noted, submitted_events) : nullptr);
+  const PyRef submitted(manager ? PyObject_GetAttr(manager.get(), submitted_events) : nullptr);
   if (!submitted) return false;
   const PyRef list(PySequence_Fast(submitted.get(), "submitted_events is not a sequence"));
   if (!list) return false;
@@ -88,13 +95,13 @@ bool add_noted_events(const Queue& queue, std::vector<Event>* events) {
 }  // namespace
 
 PyRef shared_queue(const Entry& entry) {
-  static const Entry* last = nullptr;  // of most questions
-  static PyObject* its_queue = nullptr;
-  if (last == &entry) return PyRef(Py_NewRef(its_queue));
+  static const Entry* last_entry = nullptr;  // that of most questions
+  static PyObject* last_queue = nullptr;
+  if (last_entry == &entry) return PyRef(Py_NewRef(last_queue));
   PyRef queue(PyObject_CallFunction(hooks.shared_queue, "i", entry.id));
   if (!queue) throw PythonError();
-  last = &entry;
-  drop(std::exchange(its_queue, Py_NewRef(queue.get())));
+  last_entry = &entry;
+  drop(std::exchange(last_queue, Py_NewRef(queue.get())));
   return queue;
 }
 

@@ -31,14 +31,17 @@ Tensor make_like(const DLTensor& prototype) {
        "); (1, 0) is the host, and sycl_ext.devices() lists the SYCL devices");
 }
 
+const char* exception_name(Error::Kind kind) noexcept {
+  if (kind == Error::Kind::memory) return "MemoryError";
+  if (kind == Error::Kind::runtime) return "RuntimeError";
+  return "BufferError";
+}
+
 int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_context,
                   void (*set_error)(void*, const char*, const char*)) {
   *out = nullptr;
   const auto tell = [&](Error::Kind kind, const char* text) {
-    const char* const name = kind == Error::Kind::memory    ? "MemoryError"
-                             : kind == Error::Kind::runtime ? "RuntimeError"
-                                                            : "BufferError";
-    if (set_error) set_error(error_context, name, text);
+    if (set_error) set_error(error_context, exception_name(kind), text);
   };
   try {
     *out = export_managed<DLManagedTensorVersioned>(make_like(*prototype), {prototype->device});
@@ -116,9 +119,9 @@ int borrow_from_object(void* object, DLTensor* out) {
     }
     // Nobody says when such a consumer is done.
     if (shared.is_host()) {
-      tensor.memory->show_to_host();
+      tensor.memory->note_host_view();
     } else {
-      tensor.memory->show();
+      tensor.memory->expose();
     }
     order(shared);
     write_dl_tensor(tensor, shared.device, out);

@@ -30,14 +30,14 @@ bool has_lazy_state(PyObject* producer) {
 
 }  // namespace
 
-std::optional<Imported> import_through_api(PyObject* producer, const ProducerClass& its_class,
+std::optional<Imported> import_through_api(PyObject* x, const ProducerClass& producer,
                                            ImportOptions options) {
-  const DLPackExchangeAPI* const table = its_class.table;
-  const bool may_be_lazy = its_class.facts & ProducerClass::has_lazy_state;
-  if (!table || (may_be_lazy && has_lazy_state(producer))) return std::nullopt;
+  const DLPackExchangeAPI* const table = producer.table;
+  const bool may_be_lazy = producer.facts & ProducerClass::has_lazy_state;
+  if (!table || (may_be_lazy && has_lazy_state(x))) return std::nullopt;
   DLManagedTensorVersioned* managed = nullptr;
-  const int failed = hang_at_thread_end(
-      [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });
+  const int failed =
+      hang_at_thread_end([&] { return table->managed_tensor_from_py_object_no_sync(x, &managed); });
   Owner owner(failed ? nullptr : managed, call_deleter<DLManagedTensorVersioned>);
   // An exception is a failure, whatever the function returned; the Python protocol describes it.
   const auto raised = [] { return PyErr_Occurred() && take_exception(); };

@@ -10,7 +10,7 @@ namespace sycl_ext {
 
 // Nothing: the class has no table, or one that cannot be believed for this object; the Python
 // protocol is used then.
-std::optional<Imported> import_through_api(PyObject* producer, const ProducerClass& its_class,
+std::optional<Imported> import_through_api(PyObject* x, const ProducerClass& producer,
                                            ImportOptions options = {});
 
 }  // namespace sycl_ext

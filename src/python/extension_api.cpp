@@ -107,6 +107,12 @@ struct ViewOwner {
   const InUse use;
 };
 
+// copy= in Python of that in the table: 1, 0, or -1 for None.
+PyObject* copy_argument(std::int32_t copy) noexcept {
+  if (copy < 0) return Py_None;
+  return copy ? Py_True : Py_False;
+}
+
 PyObject* as_tensor(PyObject* object, std::int32_t entry, std::int32_t copy) {
   if (entry < 0 && copy != 1 &&
       reinterpret_cast<PyObject*>(Py_TYPE(object)) == hooks.tensor_class) {
@@ -116,8 +122,7 @@ PyObject* as_tensor(PyObject* object, std::int32_t entry, std::int32_t copy) {
     const PyRef device(entry < 0 ? Py_NewRef(Py_None)
                                  : Py_BuildValue("(ii)", static_cast<int>(kDLOneAPI), entry));
     if (!device) return nullptr;
-    PyObject* const wish = copy < 0 ? Py_None : copy ? Py_True : Py_False;
-    return import_object(object, {false, false, wish, device.get()});
+    return import_object(object, {false, false, copy_argument(copy), device.get()});
   });
 }
 
@@ -160,8 +165,10 @@ Owner owner_of(void* owner, void (*release)(void*)) {
   // The garbage collector recognises a Python object by this function.
   if (!release || release == release_python_object) return {release ? owner : nullptr, release};
   auto* const kept = new (std::nothrow) Kept(owner, release);
-  if (!kept) call_deleter_of_others(release, owner);
-  if (!kept) fail(Error::Kind::memory, "no memory for the owner of a view");
+  if (!kept) {
+    call_deleter_of_others(release, owner);
+    fail(Error::Kind::memory, "no memory for the owner of a view");
+  }
   return Owner(kept, [](void* state) {
     const std::unique_ptr<Kept> mine(static_cast<Kept*>(state));
     call_deleter_of_others(mine->second, mine->first);

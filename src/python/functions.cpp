@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "python/docstrings.hpp"
@@ -56,13 +57,13 @@ struct Signature {
     const Py_ssize_t n_keywords = call.keyword_names ? PyTuple_GET_SIZE(call.keyword_names) : 0;
     for (Py_ssize_t i = 0; i < n_keywords; ++i) {
       PyObject* const keyword = PyTuple_GET_ITEM(call.keyword_names, i);
-      auto found = std::find(names.begin(), names.end(), keyword);  // most are interned
-      if (found == names.end()) {
-        found = std::find_if(names.begin(), names.end(), [keyword](PyObject* one) {
-          return PyUnicode_Compare(one, keyword) == 0;
+      auto place = std::find(names.begin(), names.end(), keyword);  // most are interned
+      if (place == names.end()) {
+        place = std::find_if(names.begin(), names.end(), [keyword](PyObject* name) {
+          return PyUnicode_Compare(name, keyword) == 0;
         });
       }
-      const auto index = static_cast<std::size_t>(found - names.begin());
+      const auto index = static_cast<std::size_t>(place - names.begin());
       const bool is_known = index >= positional_only && index < Count;
       if (!is_known || values[index] != missing) {
         PyErr_Format(PyExc_TypeError,
@@ -182,12 +183,15 @@ PyObject* dlpack_device(PyObject* self, PyObject*) {
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
 }
 
-// The struct for max_version: 1 versioned, 0 legacy, -1 "the negotiation describes the problem".
-int versioned_wish(PyObject* version) {
-  if (version == Py_None) return 0;
-  if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return -1;
+// Whether a consumer with this max_version reads the versioned struct; nothing: Python reads, or
+// refuses, a value of an unusual form.
+std::optional<bool> reads_versioned(PyObject* version) {
+  if (version == Py_None) return false;
+  if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return std::nullopt;
   PyObject* major = PyTuple_GET_ITEM(version, 0);
-  if (!PyLong_CheckExact(major) || !PyLong_CheckExact(PyTuple_GET_ITEM(version, 1))) return -1;
+  if (!PyLong_CheckExact(major) || !PyLong_CheckExact(PyTuple_GET_ITEM(version, 1))) {
+    return std::nullopt;
+  }
   int overflow = 0;
   const long value = PyLong_AsLongAndOverflow(major, &overflow);
   return overflow > 0 || value >= 1;
@@ -197,18 +201,18 @@ int versioned_wish(PyObject* version) {
 PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, PyObject* dl_device,
                       PyObject* copy) {
   const Tensor& tensor = tensor_of(self);
-  const int versioned = versioned_wish(max_version);
+  const std::optional<bool> versioned = reads_versioned(max_version);
   // CPython has one object for each small int; Python's side reads any other form of it.
   static PyObject* const no_sync = PyLong_FromLong(-1);
   const bool synchronise = stream == Py_None;
-  const bool is_read_here = !hooks.trace && dl_device == Py_None && versioned >= 0 &&
+  const bool is_read_here = !hooks.trace && dl_device == Py_None && versioned.has_value() &&
                             (copy == Py_None || PyBool_Check(copy)) &&
                             (synchronise || (stream == no_sync && !tensor.on_host));
   if (is_read_here) {
-    const Route route = route_of(tensor, {Wanted::announced, copy, versioned == 1});
+    const Route route = route_of(tensor, {Wanted::announced, copy, *versioned});
     if (route == Route::view || route == Route::host_view) {
       if (synchronise) tensor.memory->wait_for_work();
-      return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
+      return make_capsule(tensor, *versioned, {tensor.dl_device(), false});
     }
   }
   return PyObject_CallFunctionObjArgs(hooks.export_slowly, self, stream, max_version, dl_device,

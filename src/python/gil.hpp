@@ -76,7 +76,9 @@ inline bool python_is_gone() noexcept { return !python_is_alive() && !is_current
 
 // For WithoutGil.
 inline void* release_gil_if_held() noexcept {
-  return holds_gil() ? released_state = PyEval_SaveThread() : nullptr;
+  if (!holds_gil()) return nullptr;
+  released_state = PyEval_SaveThread();
+  return released_state;
 }
 inline void take_gil(void* state) {
   released_state = nullptr;

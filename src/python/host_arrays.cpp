@@ -54,7 +54,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     require_buffer_request(tensor, flags);
     // NumPy drops every exception of a buffer request, that of a signal handler included.
     wait_without_signals(tensor.memory);
-    tensor.memory->show_to_host();
+    tensor.memory->note_host_view();
     const int ndim = tensor.layout.ndim();
     auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim));
     for (int i = 0; i < ndim; ++i) {
@@ -94,7 +94,7 @@ PyTypeObject* ndarray_type() { return static_cast<PyTypeObject*>(api[array_type]
 PyObject* ndarray_over(PyObject* tensor_object) {
   const Tensor& tensor = tensor_of(tensor_object);
   if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
-  tensor.memory->show_to_host();
+  tensor.memory->note_host_view();
   const int ndim = tensor.layout.ndim();
   std::array<Py_intptr_t, max_ndim> strides;
   for (int i = 0; i < ndim; ++i) {

@@ -34,24 +34,35 @@ std::optional<DLDevice> read_device(PyObject* pair) {
   return DLDevice{static_cast<DLDeviceType>(type), static_cast<std::int32_t>(id)};
 }
 
+// A new tuple of the names of the arguments of such a call.  They are interned, as those of a call
+// in Python are: producers compare identities first.
+PyObject* make_keyword_names(bool has_stream, bool has_copy) {
+  static PyObject* const max_version = intern("max_version");
+  static PyObject* const stream = intern("stream");
+  static PyObject* const copy = intern("copy");
+  if (has_stream && has_copy) return PyTuple_Pack(3, max_version, stream, copy);
+  if (has_stream) return PyTuple_Pack(2, max_version, stream);
+  if (has_copy) return PyTuple_Pack(2, max_version, copy);
+  return PyTuple_Pack(1, max_version);
+}
+
 // x.__dlpack__(max_version=..., stream=..., copy=...); nullptr: left out.
 PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
   static PyObject* const method = intern("__dlpack__");
-  // Interned, as the names of a call in Python are: producers compare identities first.
-  static PyObject* const keywords[] = {intern("max_version"), intern("stream"), intern("copy")};
   // Made with the GIL, and by no initializer of a static: a collection of garbage may run in it.
   static PyObject* version = nullptr;
-  static std::array<PyObject*, 4> names{};
+  static PyObject* names_for[2][2] = {};  // with a stream, with a copy
   if (!version) version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  PyObject*& its_names = names[(stream ? 1 : 0) + (copy ? 2 : 0)];
-  if (!its_names) {
-    its_names =
-        PyTuple_Pack(1 + !!stream + !!copy, keywords[0], keywords[stream ? 1 : 2], keywords[2]);
+  PyObject*& names = names_for[stream != nullptr][copy != nullptr];
+  if (!names) names = make_keyword_names(stream, copy);
+  if (!version || !names) throw PythonError();
+  std::array<PyObject*, 4> args{x, version};
+  std::size_t count = 2;
+  for (PyObject* const argument : {stream, copy}) {
+    if (argument) args[count++] = argument;
   }
-  if (!version || !its_names) throw PythonError();
-  PyObject* args[] = {x, version, stream ? stream : copy, copy};
   return PyRef(
-      PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, its_names));
+      PyObject_VectorcallMethod(method, args.data(), 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names));
 }
 
 // A view of the memory in its place; empty: Python has to ask, or *refusal is the exception that
@@ -106,35 +117,35 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, ImportOptions options,
 
 // ---- the order, as far as views go --------------------------------------------------------------
 
-// `heard`: the result of the request for a view: a tensor, an exception, true (the C exchange table
-// returned nothing), or nullptr.
-PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* heard) {
+// `answer`: to the request for a view: a tensor, an exception, True (the C exchange table returned
+// nothing), or nullptr: nothing was asked.
+PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* answer) {
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
-  return PyObject_CallFunctionObjArgs(hooks.import_slowly, x, heard ? heard : Py_None,
+  return PyObject_CallFunctionObjArgs(hooks.import_slowly, x, answer ? answer : Py_None,
                                       flag(request.dlpack_only), flag(request.in_place),
                                       request.copy, request.device, nullptr);
 }
 
 // The tensor on the requested device.  `copied`: its producer has made it only for us.
-PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) {
-  if (!tensor) return nullptr;
-  const Tensor& found = tensor_of(tensor.get());
+PyObject* meet_request(PyObject* x, PyRef object, bool copied, ImportRequest request) {
+  if (!object) return nullptr;
+  const Tensor& tensor = tensor_of(object.get());
   // Host memory that the default device reads is a view.
   const bool is_there =
-      request.in_place || (!found.on_host && request.device == Py_None &&
-                           ((request.copy == Py_None && found.memory->kind == UsmKind::system) ||
-                            route_of(found, {Wanted::own_entry, request.copy}) == Route::view));
+      request.in_place || (!tensor.on_host && request.device == Py_None &&
+                           ((request.copy == Py_None && tensor.memory->kind == UsmKind::system) ||
+                            route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view));
   // dpnp says of every array of 0 dimensions that it is read-only.  NULL tells no kind of USM.
-  const bool may_be_wrong = (found.readonly && found.layout.ndim() == 0) ||
-                            (found.size() == 0 && found.memory->kind == UsmKind::device);
-  if (is_there && !may_be_wrong) return tensor.release();
+  const bool may_be_wrong = (tensor.readonly && tensor.layout.ndim() == 0) ||
+                            (tensor.size() == 0 && tensor.memory->kind == UsmKind::device);
+  if (is_there && !may_be_wrong) return object.release();
   if (copied && request.copy == Py_True) request.copy = Py_None;
-  return import_slowly(x, request, tensor.get());
+  return import_slowly(x, request, object.get());
 }
 
-PyObject* settle(PyObject* x, Imported&& imported, const ImportRequest& request) {
+PyObject* meet_request(PyObject* x, Imported&& imported, const ImportRequest& request) {
   const bool copied = imported.copied;
-  return settle(x, PyRef(wrap_tensor(std::move(imported.tensor), nullptr)), copied, request);
+  return meet_request(x, PyRef(wrap_tensor(std::move(imported.tensor), nullptr)), copied, request);
 }
 
 PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
@@ -172,24 +183,24 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   if (is_for_python) return import_slowly(x, request, nullptr);
   if (has_our_dlpack(x)) return import_tensor(x, request);
   ImportOptions options;
-  options.settle = true;
+  options.find_usm = true;
   const bool is_wanted_here = request.copy == Py_None && request.device == Py_None;
   if (is_wanted_here && !request.in_place) options.host_reader = reader_of_host_memory();
-  if (is_capsule) return settle(x, consume_capsule(x, options), request);
-  const ProducerClass its_class = producer_class(Py_TYPE(x));
+  if (is_capsule) return meet_request(x, consume_capsule(x, options), request);
+  const ProducerClass producer = producer_class(Py_TYPE(x));
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
-  if (!(its_class.facts & needed)) return import_slowly(x, request, nullptr);
-  if (std::optional<Imported> imported = import_through_api(x, its_class, options)) {
+  if (!(producer.facts & needed)) return import_slowly(x, request, nullptr);
+  if (std::optional<Imported> imported = import_through_api(x, producer, options)) {
     // The Python protocol can forbid a copy.
     const bool refused = imported->copied && request.copy == Py_False;
-    if (!refused) return settle(x, *std::move(imported), request);
+    if (!refused) return meet_request(x, *std::move(imported), request);
   }
   PyRef refusal, tensor;
-  if (!(its_class.facts & ProducerClass::has_lazy_state)) {
-    tensor = ask_view(x, request, options, its_class.facts, &refusal);
+  if (!(producer.facts & ProducerClass::has_lazy_state)) {
+    tensor = ask_view(x, request, options, producer.facts, &refusal);
   }
-  if (tensor) return settle(x, std::move(tensor), false, request);
-  PyObject* const table_was_asked = its_class.table ? Py_True : nullptr;
+  if (tensor) return meet_request(x, std::move(tensor), false, request);
+  PyObject* const table_was_asked = producer.table ? Py_True : nullptr;
   return import_slowly(x, request, refusal ? refusal.get() : table_was_asked);
 }
 

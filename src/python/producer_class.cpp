@@ -42,19 +42,19 @@ ProducerClass producer_class(PyTypeObject* type) {
   struct Line {
     PyTypeObject* type;  // compared, and not followed
     unsigned version;
-    ProducerClass found;
+    ProducerClass producer;
   };
   static std::array<Line, 64> lines{};  // of the classes that were met last; under the GIL
   Line& line = lines[(reinterpret_cast<std::uintptr_t>(type) >> 6) % lines.size()];
   const unsigned version = version_of(type);
-  if (version != 0 && line.type == type && line.version == version) return line.found;
+  if (version != 0 && line.type == type && line.version == version) return line.producer;
   const PyRef held(Py_NewRef(reinterpret_cast<PyObject*>(type)));
   const PyRef answer(PyObject_CallOneArg(hooks.facts_of_class, held.get()));
-  ProducerClass found{answer ? PyLong_AsLong(answer.get()) : -1, nullptr};
-  if (found.facts < 0) throw PythonError();
-  if (found.facts & ProducerClass::has_table) found.table = table_of(type);
-  if (version != 0 && version == version_of(type)) line = {type, version, found};
-  return found;
+  ProducerClass producer{answer ? PyLong_AsLong(answer.get()) : -1, nullptr};
+  if (producer.facts < 0) throw PythonError();
+  if (producer.facts & ProducerClass::has_table) producer.table = table_of(type);
+  if (version != 0 && version == version_of(type)) line = {type, version, producer};
+  return producer;
 }
 
 bool has_our_dlpack(PyObject* object) {

@@ -34,8 +34,11 @@ PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
 }
 
 // The representative of a block, in its place for this folder; read and written with the GIL.
-TensorObject*& representative_of(const Allocation& block) noexcept {
-  return reinterpret_cast<TensorObject*&>(block.python_side);
+TensorObject* representative_of(const Allocation& block) noexcept {
+  return static_cast<TensorObject*>(block.python_side);
+}
+void set_representative(const Allocation& block, TensorObject* object) noexcept {
+  block.python_side = object;
 }
 
 // The Python object that owns the memory, when nothing but the instances that this one represents
@@ -69,7 +72,7 @@ void dealloc(PyObject* self) {
   TensorObject* object = cast(self);
   // First: what follows may be Python that makes another instance over the memory.
   PyObject* const representative = object->representative;
-  if (!representative) representative_of(*object->tensor.memory) = nullptr;  // nobody else holds it
+  if (!representative) set_representative(*object->tensor.memory, nullptr);  // nobody holds it
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(object->base);
   drop(object->requests);
@@ -102,9 +105,9 @@ PyObject* as_python(Number value) noexcept {
   return std::is_same_v<Number, bool> ? PyBool_FromLong(value) : PyLong_FromLongLong(value);
 }
 
-PyObject* shown_address(const Tensor& tensor) {
+PyObject* exposed_address(const Tensor& tensor) {
   return guarded<PyObject*>(nullptr, [&] {
-    if (!tensor.on_host) tensor.memory->show();
+    if (!tensor.on_host) tensor.memory->expose();
     return PyLong_FromVoidPtr(tensor.data);
   });
 }
@@ -126,7 +129,7 @@ PyGetSetDef getset[] = {
     ATTRIBUTE(size, t.size(), "Number of elements."),
     ATTRIBUTE(itemsize, t.dtype->itemsize(), "Bytes of one element."),
     ATTRIBUTE(nbytes, t.nbytes(), "Bytes of all elements."),
-    ATTRIBUTE(ptr, shown_address(t), "Address of the first element."),
+    ATTRIBUTE(ptr, exposed_address(t), "Address of the first element."),
     ATTRIBUTE(entry_id, t.memory->entry ? as_python(t.memory->entry->id) : Py_NewRef(Py_None),
               "Entry of the device table, or None for the host."),
     ATTRIBUTE(usm_type, usm_kind_name(t.memory->kind), "'device', 'shared', 'host' or 'system'."),
@@ -165,9 +168,9 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
   }
   object->weakrefs = object->requests = nullptr;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
-  TensorObject*& known = representative_of(*object->tensor.memory);
-  object->representative = Py_XNewRef(reinterpret_cast<PyObject*>(known));
-  if (!known) known = object;
+  TensorObject* const representative = representative_of(*object->tensor.memory);
+  object->representative = Py_XNewRef(reinterpret_cast<PyObject*>(representative));
+  if (!representative) set_representative(*object->tensor.memory, object);
   PyObject_GC_Track(object);
   return reinterpret_cast<PyObject*>(object);
 }

@@ -43,7 +43,8 @@ Extent source_span(const CopyLoops& loops) {
   Extent span{0, static_cast<std::int64_t>(loops.itemsize)};
   for (int i = 0; i < loops.ndim; ++i) {
     const std::int64_t reach = (loops.axes[i].count - 1) * loops.axes[i].from;
-    (reach < 0 ? span.begin : span.end) += reach;
+    std::int64_t& bound = reach < 0 ? span.begin : span.end;
+    bound += reach;
   }
   return span;
 }
@@ -76,7 +77,8 @@ struct ThroughBlock {
     out.from = block;
     auto step = static_cast<std::int64_t>(loops.itemsize);
     for (int i = loops.ndim - 1; i >= 0; --i) {
-      in.axes[i].to = out.axes[i].from = step;
+      in.axes[i].to = step;
+      out.axes[i].from = step;
       step *= loops.axes[i].count;
     }
     merge_axes(&in);
@@ -88,7 +90,10 @@ struct ThroughBlock {
 template <class Fits, class Body>
 void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const Fits& fits,
                     const Body& body) {
-  if (loops.nbytes() == loops.itemsize || fits(loops)) return body(loops);
+  if (loops.nbytes() == loops.itemsize || fits(loops)) {
+    body(loops);
+    return;
+  }
   const auto halves = split(loops, side);
   for_each_piece(halves.first, side, fits, body);
   for_each_piece(halves.second, side, fits, body);
@@ -169,7 +174,8 @@ class Staging {
   }
   // The other block, when its commands are done and what they have fetched is scattered.
   Block& next() {
-    Block& block = blocks_[turn_ ^= 1];
+    turn_ = 1 - turn_;
+    Block& block = blocks_[turn_];
     wait_for_all(std::exchange(block.events, {}));
     if (block.fetched) copy_strided(*block.fetched);
     block.fetched.reset();
@@ -203,7 +209,8 @@ bool fits_block(const CopyLoops& loops) {
 void copy_with_host(const CopyLoops& loops, const Entry& entry, bool to_host, bool is_pinned) {
   const bool is_short = loops.nbytes() <= direct_bytes && !entry.blocks_on_pageable;
   if (loops.contiguous() && (is_pinned || is_short)) {
-    return entry.commands().copy(loops.to, loops.from, loops.nbytes());
+    entry.commands().copy(loops.to, loops.from, loops.nbytes());
+    return;
   }
   Staging staging(entry, to_host ? source_span(loops).nbytes() : loops.nbytes());
   if (to_host) {
@@ -236,7 +243,8 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const bool by_host = to_host && from_host;
   if (by_host) {
     const WithoutGil released(loops.nbytes() >= gil_threshold);
-    return copy_strided(loops);
+    copy_strided(loops);
+    return;
   }
   KeptWhileBusy kept(from.memory, to.memory);
   const WithoutGil released;
@@ -265,8 +273,10 @@ bool is_usm(const Tensor& tensor) {
   return tensor.memory->entry && tensor.memory->kind != UsmKind::system;
 }
 
-// The entry with a queue that copies with one command, ordered by events; nullptr: none.
+// The entry with a queue that copies with one command, ordered by events; nullptr: none.  Releases
+// the GIL, because it may ask the runtime.
 const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
+  const WithoutGil released;
   if (!loops.contiguous() || overlap(to, from) || is_forked_child()) return nullptr;
   const Entry* const target = to.memory->entry;
   const Entry* const source = from.memory->entry;
@@ -274,9 +284,10 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
       !(same_context(*target, *source) && target->commands().can_follow(source->commands()))) {
     return nullptr;
   }
+  if (!is_usm(to) && !is_usm(from)) return nullptr;
   if (!is_usm(to) || !is_usm(from)) {  // one side is pageable, or registered
-    const Entry* const device = is_usm(to) ? target : is_usm(from) ? source : nullptr;
-    return device && !device->blocks_on_pageable ? device : nullptr;
+    const Entry* const device = is_usm(to) ? target : source;
+    return device->blocks_on_pageable ? nullptr : device;
   }
   // A reader of the target asks the queue of its entry whether the copy has failed.
   if (to.memory->kind == UsmKind::host) return target == source ? source : nullptr;
@@ -295,12 +306,15 @@ void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
 }  // namespace
 
 void order_after(const Queue& queue, const Memory& memory, bool only_copies) {
-  if (is_forked_child()) return memory->wait_for_work();  // raises for a copy of its parent
+  if (is_forked_child()) {
+    memory->wait_for_work();  // raises for a copy of its parent
+    return;
+  }
   if (!queue.in_order() && !only_copies && memory->is_idle()) return;
   const std::uint64_t before = memory->use.before_question();
   const QueueSet producers = only_copies ? memory->busy_queues(false) : memory->busy_queues();
   for (const Queue* producer : producers) queue.order_after(*producer);
-  if (!only_copies) memory->put_behind_others(queue, before);
+  if (!only_copies) memory->replace_named_queues(queue, before);
 }
 
 void require_target(const Tensor& to) {
@@ -322,7 +336,10 @@ void copy_elements(const Tensor& to, const Tensor& from) {
   if (to.size() == 0) return;
   from.memory->wait_for_work();
   to.memory->wait_for_work();
-  if (!overlap(to, from)) return copy_disjoint(to, from);
+  if (!overlap(to, from)) {
+    copy_disjoint(to, from);
+    return;
+  }
   if (to.data == from.data &&
       std::equal(to.layout.strides(), to.layout.strides() + to.layout.ndim(),
                  from.layout.strides())) {
@@ -335,11 +352,7 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   require_target(to);
   if (to.size() == 0) return Event();
   const CopyLoops loops = loops_of(to, from);
-  const auto find_entry = [&] {
-    const WithoutGil released;
-    return entry_of_copy(to, from, loops);
-  };
-  const Entry* const entry = find_entry();
+  const Entry* const entry = entry_of_copy(to, from, loops);
   if (!entry) {
     copy_elements(to, from);
     return Event();

@@ -40,7 +40,10 @@ struct CopyLoops {
 template <class Body>
 void for_each(const CopyAxis* axes, int ndim, std::byte* to, const std::byte* from,
               const Body& body) {
-  if (ndim == 0) return body(to, from);
+  if (ndim == 0) {
+    body(to, from);
+    return;
+  }
   for (std::int64_t i = 0; i < axes->count; ++i) {
     for_each(axes + 1, ndim - 1, to + i * axes->to, from + i * axes->from, body);
   }
@@ -53,7 +56,7 @@ CopyLoops make_loops(std::byte* to, const Layout& to_layout, const std::byte* fr
 // Merges axes that continue each other on both sides.
 void merge_axes(CopyLoops* loops) noexcept;
 
-// Does it.  The two sides must not overlap.
+// Copies the elements.  The two sides must not overlap.
 void copy_strided(const CopyLoops& loops) noexcept;
 
 }  // namespace sycl_ext

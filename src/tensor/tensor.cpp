@@ -63,15 +63,15 @@ Tensor borrow_usm(std::byte* data, const DType& dtype, Layout&& layout, const En
 }
 
 Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool readonly, Owner owner,
-                   bool settle, const Entry* reader) {
+                   bool find_usm, const Entry* reader) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind = UsmKind::system;
-  const Entry* entry = settle && range.begin ? find_owner(range.begin, &kind) : nullptr;
+  const Entry* entry = find_usm && range.begin ? find_owner(range.begin, &kind) : nullptr;
   if (entry) {
     try {
       locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
       // The driver says of host USM which card it serves, and not which tile.
-      if (const Entry* const ours = came_back(range.begin)) entry = ours;
+      if (const Entry* const ours = expose_block_at(range.begin)) entry = ours;
     } catch (const Error&) {  // not all of it is USM
       if (!reader) throw;
       kind = UsmKind::system;
@@ -158,7 +158,7 @@ Tensor relabel(Tensor tensor, const Entry& entry, UsmKind kind, Queue queue) {
   if (tensor.memory->entry) return as_usm(std::move(tensor));
   if (kind != UsmKind::system) {
     locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, entry, &kind);
-    came_back(tensor.memory->data);
+    expose_block_at(tensor.memory->data);
   }
   tensor.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &entry, std::move(queue),
                          keep_memory(tensor.memory));

@@ -44,10 +44,10 @@ Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 // context.
 Tensor borrow_usm(std::byte* data, const DType& dtype, Layout&& layout, const Entry& entry,
                   bool readonly, Owner owner, Queue queue = {});
-// borrow_host: host memory.  `settle`: a device wants it, so USM of a context of the table is taken
-// as the USM it is, and other memory as "system" USM of `reader`, if there is one.
+// borrow_host: host memory.  `find_usm`: a device wants it, so USM of a context of the table is
+// taken as the USM it is, and other memory as "system" USM of `reader`, if there is one.
 Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool readonly, Owner owner,
-                   bool settle = false, const Entry* reader = nullptr);
+                   bool find_usm = false, const Entry* reader = nullptr);
 
 // A view of the same memory.  `offset` counts elements from the first element of `base`.
 // Error(value) unless every element of the new view lies inside the memory.

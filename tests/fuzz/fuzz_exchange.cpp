@@ -213,7 +213,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t nbyt
     fuzz<DLManagedTensorVersioned>(input);
   }
   // A block that was handed out goes when its queues were seen idle.
-  while (deferred_frees() > 0) settle_deferred_frees(std::chrono::milliseconds(100));
+  while (deferred_frees() > 0) flush_deferred_frees(std::chrono::milliseconds(100));
   REQUIRE(live_exports() == 0 && live_allocations() == live);
   return 0;
 }

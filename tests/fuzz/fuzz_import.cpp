@@ -156,7 +156,7 @@ void fuzz(Input& input) {
     REQUIRE(error.kind() == Error::Kind::buffer);
   }
   // A block that was handed out goes when its queues were seen idle.
-  while (deferred_frees() > 0) settle_deferred_frees(std::chrono::milliseconds(100));
+  while (deferred_frees() > 0) flush_deferred_frees(std::chrono::milliseconds(100));
   REQUIRE(deleted == (with_deleter && !is_ours));
   REQUIRE(live_allocations() == live);
   REQUIRE(live_exports() == 0);

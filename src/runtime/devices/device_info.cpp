@@ -66,8 +66,8 @@ constexpr Name<Partitioning> ways[] = {
 template <class Info>
 std::string identity(const sycl::device& device) {
   try {
-    const auto found = device.get_info<Info>();
-    return {found.begin(), found.end()};
+    const auto bytes = device.get_info<Info>();
+    return {bytes.begin(), bytes.end()};
   } catch (const sycl::exception&) {
     return {};
   }
@@ -75,9 +75,9 @@ std::string identity(const sycl::device& device) {
 
 Domain domain_named(const std::string& name) {
   std::string known;
-  for (const auto& [value, its_name] : domains) {
-    if (name == its_name) return value;
-    known += "'" + std::string(its_name) + "', ";
+  for (const auto& [value, domain] : domains) {
+    if (name == domain) return value;
+    known += "'" + std::string(domain) + "', ";
   }
   fail(Error::Kind::value, "partition is '", name, "'; it must be one of ", known, "'cslice'");
 }
@@ -130,8 +130,8 @@ bool can_live_in(const sycl::context& context, const sycl::device& device) {
 
 bool is_served(const sycl::device& device, const sycl::context& context) {
   const auto devices = context.get_devices();
-  const auto listed = [&](const sycl::device& one) {
-    return std::find(devices.begin(), devices.end(), one) != devices.end();
+  const auto listed = [&](const sycl::device& other) {
+    return std::find(devices.begin(), devices.end(), other) != devices.end();
   };
   if (listed(device)) return true;
   for (auto whole = parent_of(device); whole; whole = parent_of(*whole)) {
@@ -175,7 +175,7 @@ std::optional<std::uint64_t> free_memory(const Entry& entry) {
   });
 }
 
-std::string ways_to_cut(const sycl::device& device) {
+std::string possible_partitions(const sycl::device& device) {
   const auto units = device.get_info<sycl::info::device::max_compute_units>();
   const std::string half = std::to_string(units / 2);
   const std::string rest = std::to_string(units - units / 2);
@@ -192,16 +192,16 @@ std::string ways_to_cut(const sycl::device& device) {
   return text.empty() ? "nothing" : text;
 }
 
-std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition) {
+std::vector<sycl::device> make_sub_devices(const sycl::device& device, const Partition& partition) {
   const auto& [way, counts] = partition;
-  if (!counts.empty()) {
-    return way == "equally"
-               ? device.create_sub_devices<Partitioning::partition_equally>(counts.front())
-               : device.create_sub_devices<Partitioning::partition_by_counts>(counts);
+  if (!counts.empty() && way == "equally") {
+    return device.create_sub_devices<Partitioning::partition_equally>(counts.front());
   }
-  return way == "cslice" ? device.create_sub_devices<Partitioning::ext_intel_partition_by_cslice>()
-                         : device.create_sub_devices<Partitioning::partition_by_affinity_domain>(
-                               domain_named(way));
+  if (!counts.empty()) return device.create_sub_devices<Partitioning::partition_by_counts>(counts);
+  if (way == "cslice") {
+    return device.create_sub_devices<Partitioning::ext_intel_partition_by_cslice>();
+  }
+  return device.create_sub_devices<Partitioning::partition_by_affinity_domain>(domain_named(way));
 }
 
 }  // namespace sycl_ext

@@ -40,8 +40,8 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
 std::optional<std::uint64_t> free_memory(const Entry& entry);
 
 // The sub-devices, in the order of the runtime.  Error(value): no such affinity domain.
-std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition);
+std::vector<sycl::device> make_sub_devices(const sycl::device& device, const Partition& partition);
 // For messages: "a number of compute units (such as 4), 'cslice'"; "nothing".
-std::string ways_to_cut(const sycl::device& device);
+std::string possible_partitions(const sycl::device& device);
 
 }  // namespace sycl_ext

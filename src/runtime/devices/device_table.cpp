@@ -99,13 +99,14 @@ class Table {
          " root devices of this process (ONEAPI_DEVICE_SELECTOR may hide it)");
   }
 
-  std::vector<const Entry*> cut(const Entry& whole, const Partition& partition) {
+  std::vector<const Entry*> partitioned(const Entry& whole, const Partition& partition) {
     const sycl::device& device = whole.sycl->device;
     // Under the lock: OpenCL would make other devices the second time.
     const std::lock_guard<Mutex> lock(locks.making);
     const std::tuple key{find_or_add_home(device).id, partition.way, partition.counts};
-    auto made = cuts_.find(key);
-    if (made == cuts_.end()) made = cuts_.emplace(key, make_parts(device, partition)).first;
+    auto made = sub_devices_.find(key);
+    if (made == sub_devices_.end())
+      made = sub_devices_.emplace(key, make_sub_devices(device, partition)).first;
     std::vector<const Entry*> parts;
     for (const sycl::device& part : made->second) {
       const int index = static_cast<int>(parts.size());
@@ -117,7 +118,7 @@ class Table {
 
   // The caller holds the lock.  The default context of a driver-wide one is searched already.
   void search(const Entry& entry) noexcept {
-    const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
+    const Entry& first = *find([&](const Entry& other) { return same_context(other, entry); });
     if (first.driver_wide() || first.next_searched || &first == last_searched_) return;
     if (last_searched_) last_searched_->next_searched.store(&first, std::memory_order_release);
     last_searched_ = &first;
@@ -135,26 +136,27 @@ class Table {
 
   // The entry that a device was first seen with.
   const Entry* find_home(const sycl::device& device) const {
-    return find([&](const Entry& one) { return one.sycl->device == device; });
+    return find([&](const Entry& entry) { return entry.sycl->device == device; });
   }
 
   const Entry* find_pair(const sycl::device& device, const sycl::context& context) const {
-    return find([&](const Entry& one) {
-      return one.sycl->context == context && one.sycl->device == device;
+    return find([&](const Entry& entry) {
+      return entry.sycl->context == context && entry.sycl->device == device;
     });
   }
 
   const Entry* find_root(const sycl::device& device) const {
     const Entry* const home = find_home(device);
-    return home && home->kind == EntryKind::root ? home : nullptr;
+    const bool is_root = home && home->kind == EntryKind::root;
+    return is_root ? home : nullptr;
   }
 
   // The context of the table that is the same one for the driver, or the context itself.
   sycl::context known_as(const sycl::context& context) const {
     const std::uintptr_t native = native_context(context);
-    const Entry* const found =
-        find([&](const Entry& one) { return native && one.sycl->native_context == native; });
-    return found ? found->sycl->context : context;
+    const Entry* const known =
+        find([&](const Entry& entry) { return native && entry.sycl->native_context == native; });
+    return known ? known->sycl->context : context;
   }
 
   // The caller of these functions holds the lock.
@@ -203,7 +205,8 @@ class Table {
   }
 
   // The sub-devices of a home, by the partition.
-  std::map<std::tuple<int, std::string, std::vector<std::size_t>>, std::vector<sycl::device>> cuts_;
+  std::map<std::tuple<int, std::string, std::vector<std::size_t>>, std::vector<sycl::device>>
+      sub_devices_;
 
   // Written under the lock.  There is room for all entries: the first `size_` of them are read
   // without it.
@@ -318,14 +321,14 @@ const Entry& entry_of_device(const void* device) {
 
 std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition) {
   try {
-    return table().cut(entry, partition);
+    return table().partitioned(entry, partition);
   } catch (const sycl::exception& error) {
-    return sycl_call("asking how a device can be cut", [&]() -> std::vector<const Entry*> {
+    return sycl_call("asking for the partitions of a device", [&]() -> std::vector<const Entry*> {
       fail(Error::Kind::runtime, "device ", entry.id, " ('", entry.name, "', ",
            entry.sycl->device.get_info<sycl::info::device::max_compute_units>(),
            " compute units) cannot be partitioned by '", partition.description(),
            "': ", error.what(), " (sycl::errc ", error.code().value(),
-           "); it can be partitioned by ", ways_to_cut(entry.sycl->device));
+           "); it can be partitioned by ", possible_partitions(entry.sycl->device));
     });
   }
 }

@@ -37,18 +37,19 @@ NamedDevice resolve(DLDevice device) {
   const int type = static_cast<int>(device.device_type);
   if (type == kDLCPU) return {true};
   if (type == kDLOneAPI) return {false, false, find_entry(device.device_id)};
-  NamedDevice found;
+  NamedDevice named;
   for (const Name& name : names) {
     if (name.type != device.device_type) continue;
-    found.kind = name.kind;
-    found.may_be_host = name.kind != UsmKind::device;
-    for (int id = 0; id < root_count() && !found.entry; ++id) {
+    named.kind = name.kind;
+    named.may_be_host = name.kind != UsmKind::device;
+    for (int id = 0; id < root_count() && !named.entry; ++id) {
       const Entry& root = entry_at(id);
-      const bool is_it = root.native_ordinal == device.device_id && root.backend == name.backend;
-      if (is_it) found.entry = &root;
+      const bool is_device =
+          root.native_ordinal == device.device_id && root.backend == name.backend;
+      if (is_device) named.entry = &root;
     }
   }
-  return found;
+  return named;
 }
 
 bool host_reads(const std::byte* first, std::size_t nbytes) noexcept {
@@ -64,9 +65,10 @@ std::uintptr_t native_stream(const Entry& entry) {
   return sycl_call("asking for the stream of a queue", [&] {
     const RuntimeCall call("asking for the stream of a queue");
     using sycl::backend;
-    return entry.backend == "cuda"
-               ? reinterpret_cast<std::uintptr_t>(sycl::get_native<backend::ext_oneapi_cuda>(queue))
-               : reinterpret_cast<std::uintptr_t>(sycl::get_native<backend::ext_oneapi_hip>(queue));
+    if (entry.backend == "cuda") {
+      return reinterpret_cast<std::uintptr_t>(sycl::get_native<backend::ext_oneapi_cuda>(queue));
+    }
+    return reinterpret_cast<std::uintptr_t>(sycl::get_native<backend::ext_oneapi_hip>(queue));
   });
 }
 

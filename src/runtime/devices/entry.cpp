@@ -18,8 +18,9 @@ const Queue& Entry::commands() const {
 
 std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
   std::string failure;
-  for (auto* one = commands_.newest(); one && failure.empty(); one = one->of_parent) {
-    if (one->value.may_have_work()) failure = one->value.failure_of_copies(data, nbytes, told);
+  for (auto* made = commands_.newest(); made && failure.empty(); made = made->of_parent) {
+    const Queue& queue = made->value;
+    if (queue.may_have_work()) failure = queue.failure_of_copies(data, nbytes, told);
   }
   return failure;
 }

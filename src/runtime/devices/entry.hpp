@@ -27,7 +27,8 @@ class Entry final {
   int root_id = -1;  // the root device this entry's device is, or is a part of
   // The root devices that a composite device (a card) consists of, by id; else empty.
   std::vector<int> components;
-  const Entry* parent = nullptr;  // the entry it was cut from or registered for; nullptr for a root
+  const Entry* parent =
+      nullptr;  // the entry that it is a part of, or was registered for; or nullptr
   EntryKind kind = EntryKind::root;
   // How create_sub_devices() partitioned a device for this entry, and the index of the sub-device;
   // empty and -1: other code made it.

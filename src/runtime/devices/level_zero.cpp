@@ -19,9 +19,9 @@ constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
 void* symbol(const char* name) noexcept {
   void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (!loader) return nullptr;
-  void* const found = dlsym(loader, name);
+  void* const address = dlsym(loader, name);
   dlclose(loader);  // the adapters keep it
-  return found;
+  return address;
 }
 
 // The result of `ask`, which gets a function of the loader; `unknown` if the entry has no such
@@ -85,18 +85,18 @@ const Entry& device_of_memory(const Entry& entry, const void* pointer) noexcept 
   };
   using GetProperties =
       std::uint32_t (*)(ze_context_handle_t, const void*, Properties*, ze_device_handle_t*);
-  const Entry* found = &entry;
-  return *ask_driver<GetProperties>(entry, "zeMemGetAllocProperties", found, [&](auto get) {
+  const Entry* const unknown = &entry;
+  return *ask_driver<GetProperties>(entry, "zeMemGetAllocProperties", unknown, [&](auto get) {
     Properties properties;
     ze_device_handle_t device = nullptr;
-    if (get(context_of(entry), pointer, &properties, &device) || !device) return found;
+    if (get(context_of(entry), pointer, &properties, &device) || !device) return unknown;
     for (int id = 0; id < entries_so_far(); ++id) {
-      const Entry& one = *find_entry(id);
-      const bool is_it =
-          same_context(one, entry) && sycl::get_native<level_zero>(one.sycl->device) == device;
-      if (is_it) return &one;
+      const Entry& candidate = *find_entry(id);
+      const bool is_owner = same_context(candidate, entry) &&
+                            sycl::get_native<level_zero>(candidate.sycl->device) == device;
+      if (is_owner) return &candidate;
     }
-    return found;
+    return unknown;
   });
 }
 

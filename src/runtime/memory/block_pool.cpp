@@ -31,12 +31,13 @@ void BlockPool::add_fresh(std::size_t nbytes) noexcept {
 KeptBlock BlockPool::take_kept(std::size_t nbytes) noexcept {
   const std::size_t wanted = rounded(nbytes);
   const std::lock_guard<Mutex> lock(locks.pools);
-  const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [wanted](const KeptBlock& one) {
-    return one.nbytes >= wanted && one.nbytes / 2 < wanted;
-  });
-  if (found == blocks_.rend()) return {};
-  const KeptBlock block = *found;
-  blocks_.erase(std::next(found).base());
+  const auto fitting =
+      std::find_if(blocks_.rbegin(), blocks_.rend(), [wanted](const KeptBlock& block) {
+        return block.nbytes >= wanted && block.nbytes / 2 < wanted;
+      });
+  if (fitting == blocks_.rend()) return {};
+  const KeptBlock block = *fitting;
+  blocks_.erase(std::next(fitting).base());
   use_.kept -= block.nbytes;
   count(block.nbytes);
   return block;

@@ -38,9 +38,11 @@ class BlockPool {
   // A kept block of at least `nbytes`, of which less than half is wasted; or that of `make`.
   template <class Make>
   KeptBlock take(std::size_t nbytes, const Make& make) {
-    KeptBlock block = take_kept(nbytes);
-    if (!block.data && (block = make()).data) add_fresh(block.nbytes);
-    return block;
+    const KeptBlock kept = take_kept(nbytes);
+    if (kept.data) return kept;
+    const KeptBlock fresh = make();
+    if (fresh.data) add_fresh(fresh.nbytes);
+    return fresh;
   }
   // The block is no longer in use.  It is kept for the next allocation if it may stay and is not
   // too large; `release` gets its data if it is not kept, and the data of older blocks that it
@@ -48,7 +50,11 @@ class BlockPool {
   template <class Release>
   void keep(const KeptBlock& block, const Release& release, bool may_stay = true) noexcept {
     if (!block.data) return;
-    if (!add(block, may_stay)) return release(block.data);
+    const bool is_kept = add(block, may_stay);
+    if (!is_kept) {
+      release(block.data);
+      return;
+    }
     while (void* const oldest = take_surplus().data) release(oldest);
   }
   // Hands every kept block to `release`.

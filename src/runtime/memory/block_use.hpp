@@ -19,7 +19,8 @@ namespace sycl_ext {
 // | exposed  | all code that got the address or the queue, for ever  | never                         |
 // clang-format on
 //
-// In every state but `own`, the queues of other code are asked before the block is freed or read.
+// In every state but `own`, the queues of other code are asked before the block is freed or read:
+// those of its entry, its own one, and those that consumers named (named_queues.hpp).
 //
 // A stream of CUDA or HIP that a consumer works on cannot be asked.  A block that was exported for
 // one is `untraced`: it is freed by a call that waits for the device, and is not used again.
@@ -38,7 +39,7 @@ class BlockUse {
   }
   bool may_have_work_of_others() const noexcept { return state() != State::own; }
 
-  // A holder that can submit work gets the block, and is done with it; or had it, and has certainly
+  // A holder that can submit work gets the block, and gives it back; or had it, and has certainly
   // submitted nothing.
   void lend() noexcept { lent_.fetch_add(1, std::memory_order_relaxed); }
   void give_back() noexcept { given_back_.fetch_add(1, std::memory_order_release); }
@@ -55,8 +56,11 @@ class BlockUse {
 
   // The host gets a view of the block, which may return as host memory of other code: the block is
   // then exposed.  True: it is the first such view.
-  bool show_to_host() noexcept { return !is_seen_by_host_.exchange(true); }
-  bool is_seen_by_host() const noexcept { return is_seen_by_host_; }
+  bool note_host_view() noexcept {
+    const bool had_view = has_host_view_.exchange(true);
+    return !had_view;
+  }
+  bool has_host_view() const noexcept { return has_host_view_; }
 
   // Before the queues of the block are asked: the number to pass to seen_idle() when they were
   // idle.  Holders that give the block back later are asked about the next time.
@@ -85,7 +89,7 @@ class BlockUse {
   // Never smaller than the next: how often the block was lent, and was given back, so far; and how
   // often it had been given back when its queues were last seen idle.
   std::atomic<std::uint64_t> lent_{0}, given_back_{0}, seen_idle_{0};
-  std::atomic<bool> exposed_{false}, untraced_{false}, is_seen_by_host_{false};
+  std::atomic<bool> exposed_{false}, untraced_{false}, has_host_view_{false};
 };
 
 }  // namespace sycl_ext

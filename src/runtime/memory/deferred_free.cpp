@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory/deferred_free.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <list>
@@ -36,14 +37,14 @@ thread_local bool frees = false;
 struct Reaper {
   // Linked by the members themselves, newest first.
   using List = std::unique_ptr<Deferred>;
-  static void push(List* list, std::unique_ptr<Deferred> one) noexcept {
-    one->next_ = std::move(*list);
-    *list = std::move(one);
+  static void push(List* list, std::unique_ptr<Deferred> object) noexcept {
+    object->next_ = std::move(*list);
+    *list = std::move(object);
   }
   static std::unique_ptr<Deferred> pop(List* list) noexcept {
-    std::unique_ptr<Deferred> one = std::move(*list);
-    if (one) *list = std::move(one->next_);
-    return one;
+    std::unique_ptr<Deferred> object = std::move(*list);
+    if (object) *list = std::move(object->next_);
+    return object;
   }
 
   struct Group {
@@ -58,7 +59,7 @@ struct Reaper {
     for (;;) {
       List arrived = next(pause);
       pause = arrived ? shortest_pause : std::min(2 * pause, longest_pause);
-      while (std::unique_ptr<Deferred> one = pop(&arrived)) put(std::move(one));
+      while (std::unique_ptr<Deferred> object = pop(&arrived)) put(std::move(object));
       const std::uint64_t done = free_those_done();
       const std::lock_guard<Mutex> lock(locks.deferred_frees);
       count -= done;
@@ -83,8 +84,8 @@ struct Reaper {
   }
 
   // Puts it into its group, which has no marker yet.
-  void put(std::unique_ptr<Deferred> one) noexcept {
-    const QueueSet queues = one->awaited_queues();
+  void put(std::unique_ptr<Deferred> object) noexcept {
+    const QueueSet queues = object->awaited_queues();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
       return !other.markers && other.queues == queues;
     });
@@ -93,10 +94,11 @@ struct Reaper {
         group = groups.insert(groups.end(), Group{queues});
       } catch (...) {  // not enough memory now: the next look tries again
         const std::lock_guard<Mutex> lock(locks.deferred_frees);
-        return push(&fresh, std::move(one));
+        push(&fresh, std::move(object));
+        return;
       }
     }
-    push(&group->members, std::move(one));
+    push(&group->members, std::move(object));
   }
 
   // A lost device has no work, so it takes no marker.  It says so each time: after one such answer
@@ -124,6 +126,11 @@ struct Reaper {
     }
   }
 
+  static bool is_over(const Group& group) noexcept {
+    const auto is_done = [](const Event& marker) { return marker.is_done(); };
+    return group.markers && std::all_of(group.markers->begin(), group.markers->end(), is_done);
+  }
+
   // No lock is held, because a deleter may be Python's.
   std::uint64_t free_those_done() noexcept {
     std::uint64_t done = 0;
@@ -134,9 +141,7 @@ struct Reaper {
       });
       const bool is_late = is_behind && groups.size() > most_groups;
       if (!group->markers && !is_late) mark(&*group);
-      if (is_behind || !group->markers ||
-          !std::all_of(group->markers->begin(), group->markers->end(),
-                       [](const Event& marker) { return marker.is_done(); })) {
+      if (is_behind || !is_over(*group)) {
         ++group;
         continue;
       }
@@ -194,7 +199,7 @@ std::size_t deferred_frees() noexcept { return reaper().count; }
 
 bool is_freeing() noexcept { return frees; }
 
-void settle_deferred_frees(std::chrono::milliseconds timeout) {
+void flush_deferred_frees(std::chrono::milliseconds timeout) {
   if (frees) return;
   Reaper& all = reaper();
   std::unique_lock<Mutex> lock(locks.deferred_frees);

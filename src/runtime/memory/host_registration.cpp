@@ -45,8 +45,9 @@ bool import(const Entry& entry, const std::byte* data, std::size_t nbytes) noexc
 RegisteredMemory* find_overlapping(const std::byte* data, std::size_t nbytes) {
   const auto after = ranges.lower_bound(data + nbytes);
   if (after == ranges.begin()) return nullptr;
-  RegisteredMemory* const found = std::prev(after)->second;
-  return found->data + found->nbytes > data ? found : nullptr;
+  RegisteredMemory* const range = std::prev(after)->second;
+  const bool overlaps = range->data + range->nbytes > data;
+  return overlaps ? range : nullptr;
 }
 
 }  // namespace
@@ -77,8 +78,9 @@ void RegisteredMemory::release() noexcept {
 
 bool RegisteredMemory::is_known_to(const Entry& entry) const noexcept {
   const Entry* const root = find_entry(entry.root_id);
-  return std::any_of(known_.begin(), known_.end(),
-                     [root](const auto& one) { return same_context(*one.first, *root); });
+  return std::any_of(known_.begin(), known_.end(), [root](const auto& registered) {
+    return same_context(*registered.first, *root);
+  });
 }
 
 Registration register_host(const Memory& memory, const std::byte* data, std::size_t nbytes) {
@@ -129,14 +131,15 @@ void HostRegistration::close(bool wait) {
 }
 
 Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes) {
-  Registration found;  // dropped without the lock
+  Registration registered;  // dropped without the lock
   {
     const std::lock_guard<Mutex> lock(locks.host_registrations);
     if (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
-      found = range->weak_from_this().lock();
+      registered = range->weak_from_this().lock();
     }
   }
-  return found && found->contains(data, nbytes) && found->is_known_to(entry) ? found : nullptr;
+  if (!registered || !registered->contains(data, nbytes)) return nullptr;
+  return registered->is_known_to(entry) ? registered : nullptr;
 }
 
 }  // namespace sycl_ext

@@ -33,17 +33,17 @@ void require_ipc(const Entry& entry) {
 // Error(buffer) unless all of the block lies in one allocation, where there is a driver to ask.
 std::optional<DriverAllocation> require_one_allocation(const char* what, const Entry& entry,
                                                        const std::byte* data, std::size_t nbytes) {
-  const std::optional<DriverAllocation> found = allocation_at(entry, data);
-  if (!found) return found;
-  if (found->error) {
+  const std::optional<DriverAllocation> allocation = allocation_at(entry, data);
+  if (!allocation) return allocation;
+  if (allocation->error) {
     fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") reports no memory at ",
-         static_cast<const void*>(data), " (zeMemGetAddressRange: error ", found->error, ")");
+         static_cast<const void*>(data), " (zeMemGetAddressRange: error ", allocation->error, ")");
   }
-  const auto offset = static_cast<std::size_t>(data - found->begin);
-  if (offset <= found->nbytes && nbytes <= found->nbytes - offset) return found;
+  const auto offset = static_cast<std::size_t>(data - allocation->begin);
+  if (offset <= allocation->nbytes && nbytes <= allocation->nbytes - offset) return allocation;
   fail(Error::Kind::buffer, what, " describes ", nbytes, " bytes at ",
-       static_cast<const void*>(data), ", and the driver reports ", found->nbytes,
-       " bytes, which begin at ", static_cast<const void*>(found->begin));
+       static_cast<const void*>(data), ", and the driver reports ", allocation->nbytes,
+       " bytes, which begin at ", static_cast<const void*>(allocation->begin));
 }
 
 struct Opened {
@@ -92,7 +92,7 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
   }
   const Entry& entry = *memory->entry;
   require_ipc(entry);
-  const auto found = require_one_allocation("the tensor", entry, data, nbytes);
+  const auto allocation = require_one_allocation("the tensor", entry, data, nbytes);
   const auto get = [&] {
     const RuntimeCall call("getting an inter-process handle");
     return ipc::get(const_cast<std::byte*>(data), entry.sycl->context);
@@ -116,7 +116,7 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
          entry.id, "), ", entry.name, ", returned none");
   }
   return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-          found ? found->nbytes : 0,
+          allocation ? allocation->nbytes : 0,
           Owner(exported.release(), release_ipc<Exported>)};
 }
 

@@ -37,8 +37,8 @@ thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
 std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   std::int64_t sum = 0;
   for (int id = 0; id < entries_so_far(); ++id) {
-    const Entry& one = *find_entry(id);
-    if (&one == &entry || one.root_id == entry.id) sum += memory_use(&one, kind).bytes;
+    const Entry& other = *find_entry(id);
+    if (&other == &entry || other.root_id == entry.id) sum += memory_use(&other, kind).bytes;
   }
   return sum;
 }

@@ -30,7 +30,10 @@ std::atomic<long> uncounted_blocks{0};  // borrowed, or of no bytes
 // Gives a block back to the runtime.  After a fork it is the parent's, and at the end of the
 // process the runtime may be gone: then nothing is done.
 void free_block(void* block, const Entry* entry) noexcept {
-  if (!block || !entry) return std::free(block);
+  if (!block || !entry) {
+    std::free(block);
+    return;
+  }
   if (is_process_ending() || (is_forked_child() && !entry->is_cpu())) return;
   const WithoutGil released;
   const RuntimeCall call("freeing USM");  // on OpenCL it waits for kernels that may use the block
@@ -97,7 +100,7 @@ void require_not_lost(const Entry& entry) {
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const WithoutGil released;
   // Recently freed blocks may still be on their way back.
-  if (nbytes > BlockPool::largest_small) settle_deferred_frees(std::chrono::milliseconds(2));
+  if (nbytes > BlockPool::largest_small) flush_deferred_frees(std::chrono::milliseconds(2));
   const RuntimeCall call("allocating USM");
   try {
     return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
@@ -107,9 +110,9 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   }
 }
 
-// The blocks that are found by an address: those of private contexts, and those that the host had a
-// view of.  They may overlap and be there several times.  While there are none, a question takes no
-// lock.
+// The blocks that are looked up by an address: those of private contexts, and those that the host
+// had a view of.  They may overlap and be there several times.  While there are none, a question
+// takes no lock.
 class BlocksByAddress {
  public:
   void add(const Allocation* block) {
@@ -126,17 +129,23 @@ class BlocksByAddress {
     count_.store(blocks_.size(), std::memory_order_release);
   }
 
-  // The entry of the first block that contains the address and for which `is_it` returns true, the
-  // block that begins last first; nullptr: there is none.  No block can be removed meanwhile.
-  template <class IsIt>
-  const Entry* entry_at(const void* address, const IsIt& is_it) const noexcept {
+  // The entry of the first block that contains the address and for which `is_wanted` returns true,
+  // the block that begins last first; nullptr: there is none.  `act` gets that block, which cannot
+  // be removed meanwhile.
+  template <class IsWanted, class Act>
+  const Entry* entry_at(const void* address, const IsWanted& is_wanted,
+                        const Act& act) const noexcept {
     if (!address || count_.load(std::memory_order_acquire) == 0) return nullptr;
     const auto* const wanted = static_cast<const std::byte*>(address);
     const std::lock_guard<Mutex> lock(locks.extents);
     for (auto it = blocks_.lower_bound({wanted + 1, nullptr}); it != blocks_.begin();) {
       --it;
       const auto offset = static_cast<std::size_t>(wanted - it->first);
-      if (offset < it->second->nbytes && is_it(it->second)) return it->second->entry;
+      const Allocation& block = *it->second;
+      if (offset < block.nbytes && is_wanted(block)) {
+        act(block);
+        return block.entry;
+      }
       if (offset >= longest_) break;
     }
     return nullptr;
@@ -147,7 +156,7 @@ class BlocksByAddress {
   std::size_t longest_ = 0;
   std::atomic<std::size_t> count_{0};
 };
-BlocksByAddress& found_by_address = *new BlocksByAddress;  // never destroyed
+BlocksByAddress& blocks_by_address = *new BlocksByAddress;  // never destroyed
 
 void release_keeper(void* keeper) { delete static_cast<MemoryKeeper*>(keeper); }
 
@@ -173,28 +182,41 @@ bool are_idle(const QueueSet& queues) noexcept {
                      [](const Queue* queue) { return queue->is_device_idle(); });
 }
 
-// A block of `size` bytes for an allocation of `nbytes`.
-KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Entry& entry) {
-  KeptBlock block;
-  const Entry* passed = nullptr;
-  const auto is_taken = [&] {
-    passed = passed_limit(entry, kind, size);
-    if (passed) return false;
-    block = pool_of(&entry, kind).take(size, [&] {
+// An attempt to get a block of `size` bytes, which may be made again.
+struct UsmRequest {
+  const std::size_t size;
+  const UsmKind kind;
+  const Entry& entry;
+  KeptBlock block{};               // no data: there was no memory
+  const Entry* limited = nullptr;  // the entry whose limit the block would have passed
+
+  bool try_take() {
+    limited = passed_limit(entry, kind, size);
+    if (limited) return false;
+    block = pool_of(&entry, kind).take(size, [this] {
       return KeptBlock{fresh_usm(size, kind, entry), size};
     });
     return block.data != nullptr;
+  }
+};
+
+// A block of `size` bytes for an allocation of `nbytes`.
+KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Entry& entry) {
+  UsmRequest request{size, kind, entry};
+  if (request.try_take()) return request.block;
+  const auto try_again = [&request] {
+    if (!request.limited) release_cached_memory();
+    return request.try_take();
   };
-  const auto is_taken_now = [&] {
-    if (!passed) release_cached_memory();
-    return is_taken();
-  };
-  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
-  if (!passed) require_not_lost(entry);
-  if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
-  fail_allocation(nbytes, kind, entry, "of the ", pools_of(*passed).limit,
-                  " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
-                  bytes_on(*passed), " are in use");
+  if (is_room_made(entry, size, try_again)) return request.block;
+  if (!request.limited) {
+    require_not_lost(entry);
+    fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
+  }
+  const Entry& limited = *request.limited;
+  fail_allocation(nbytes, kind, entry, "of the ", pools_of(limited).limit,
+                  " bytes that sycl_ext.memory.limit allows device ", limited.id, ", ",
+                  bytes_on(limited), " are in use");
 }
 
 // `take` is called when the memory for all else is there, unless the block has no bytes.
@@ -208,7 +230,7 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
   }
   Memory block(new Allocation(nbytes ? take() : KeptBlock{}, nbytes, kind, entry, std::move(owner),
                               std::move(queue)));
-  if (block->is_private()) found_by_address.add(&*block);
+  if (block->is_private()) blocks_by_address.add(&*block);
   if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
   // Errors of copies to the same addresses before are not reported.
   if (block->is_ours() && entry) (void)entry->failure_of_copies(block->data, nbytes, true);
@@ -217,14 +239,15 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
 
 }  // namespace
 
-void Allocation::let_go(const Allocation* block) noexcept {
-  std::unique_ptr<Allocation> mine(const_cast<Allocation*>(block));
+void Allocation::free_or_defer(const Allocation* block) noexcept {
+  std::unique_ptr<Allocation> last(const_cast<Allocation*>(block));
   const bool waits = block->use.is_untraced() || !are_idle(block->awaited_queues());
   if (waits || release_depth == deepest_release) {
-    return free_after_work(std::move(mine));
+    free_after_work(std::move(last));
+    return;
   }
   ++release_depth;
-  mine.reset();
+  last.reset();
   --release_depth;
 }
 
@@ -241,7 +264,7 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
 }
 
 Allocation::~Allocation() {
-  if (is_private() || use.is_seen_by_host()) found_by_address.remove(this);
+  if (is_private() || use.has_host_view()) blocks_by_address.remove(this);
   if (is_ours()) {
     give_back(*this);
   } else {
@@ -257,57 +280,17 @@ bool Allocation::always_asks(const Queue& queue) const noexcept {
          (commands && queue == *commands);
 }
 
-QueueList Allocation::named_queues() const noexcept {
-  if (!has_named_queues_.load(std::memory_order_acquire)) return nullptr;
-  const std::lock_guard<Mutex> lock(locks.named_queues);
-  return named_queues_;
-}
-
 void Allocation::name_queue(const Queue& queue) const {
   fetch_queues();
-  if (always_asks(queue)) return;
-  const Queue mine = queue.for_work_from_now();
-  const auto is_it = [&mine](const Queue& other) {
-    return other == mine && other.recorded_at_first() <= mine.recorded_at_first();
-  };
-  QueueList known = named_queues();
-  for (;;) {
-    if (known && std::any_of(known->begin(), known->end(), is_it)) return;
-    auto longer = known ? std::vector<Queue>(*known) : std::vector<Queue>();
-    longer.push_back(mine);
-    auto list = std::make_shared<const std::vector<Queue>>(std::move(longer));
-    QueueList newest;  // the one that it replaces goes without the lock, too
-    {
-      const std::lock_guard<Mutex> lock(locks.named_queues);
-      if (named_queues_ == known) {
-        named_queues_.swap(list);  // the other one goes without the lock
-        has_named_queues_.store(true, std::memory_order_release);
-        return;
-      }
-      newest = named_queues_;
-    }
-    known = std::move(newest);
-  }
+  if (!always_asks(queue)) named_queues_.add(queue);
 }
 
-void Allocation::put_behind_others(const Queue& queue, std::uint64_t before) const {
-  if (!has_named_queues_) return;
-  QueueList list;
-  if (!always_asks(queue)) {
-    list = std::make_shared<const std::vector<Queue>>(1, queue.for_work_from_now());
+void Allocation::replace_named_queues(const Queue& queue, std::uint64_t before) const {
+  if (always_asks(queue)) {
+    named_queues_.clear(use, before);
+  } else {
+    named_queues_.replace(queue, use, before);
   }
-  replace_named_queues(std::move(list), before);
-}
-
-void Allocation::replace_named_queues(QueueList list, std::uint64_t before) const noexcept {
-  if (!has_named_queues_) return;
-  const WithoutGil released;
-  QueueList gone;  // without the lock and the GIL
-  const std::lock_guard<Mutex> lock(locks.named_queues);
-  // A holder is lent the block before its queue is named.
-  if (!use.all_given_back(before)) return;
-  has_named_queues_ = list != nullptr;
-  gone = std::exchange(named_queues_, std::move(list));
 }
 
 Owner keep_memory(Memory memory) { return {new MemoryKeeper(std::move(memory)), release_keeper}; }
@@ -321,26 +304,27 @@ const Allocation* Allocation::kept_block() const noexcept {
   return keeper ? &*static_cast<const MemoryKeeper*>(keeper)->memory() : nullptr;
 }
 
-void Allocation::show() const {
+void Allocation::expose() const {
   fetch_queues();
   use.expose();
 }
 
-void Allocation::show_to_host() const {
-  if (!is_ours() || !entry || !use.show_to_host() || is_private()) return;
-  found_by_address.add(this);
+void Allocation::note_host_view() const {
+  if (!is_ours() || !entry) return;
+  const bool is_first = use.note_host_view();
+  if (is_first && !is_private()) blocks_by_address.add(this);
 }
 
-const Entry* came_back(const void* data) noexcept {
-  return found_by_address.entry_at(data, [](const Allocation* block) {
-    if (block->use.is_seen_by_host()) block->use.expose();
-    return block->use.is_seen_by_host();
-  });
+const Entry* expose_block_at(const void* data) noexcept {
+  return blocks_by_address.entry_at(
+      data, [](const Allocation& block) { return block.use.has_host_view(); },
+      [](const Allocation& block) { block.use.expose(); });
 }
 
 const Entry* private_entry_at(const void* address) noexcept {
-  return found_by_address.entry_at(address,
-                                   [](const Allocation* block) { return block->is_private(); });
+  return blocks_by_address.entry_at(
+      address, [](const Allocation& block) { return block.is_private(); },
+      [](const Allocation&) {});
 }
 
 void Allocation::fetch_queues() const {
@@ -357,7 +341,7 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   if (entry) add(entry->made_commands());
   if (!of_others) return set;
   if (own_queue) add(&own_queue);
-  set.add(named_queues());
+  set.add(named_queues_.list());
   if (!entry) return set;
   add(entry->fetched_queue());
   add(entry->made_extension_queue());
@@ -367,31 +351,42 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   return set;
 }
 
-bool Allocation::settle(bool wait, bool told) const {
+void Allocation::wait_for_queues(bool told) const {
   const std::uint64_t before = use.before_question();  // before the queues are chosen
   for (const Queue* queue : busy_queues()) {
-    if (queue->is_idle()) continue;
-    if (!wait) return false;
-    queue->wait();
+    if (!queue->is_idle()) queue->wait();
   }
   const std::string failure = entry ? entry->failure_of_copies(data, nbytes, told) : "";
-  if (!failure.empty() && !wait) return false;
   if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
-  use.seen_idle(before);
-  forget_idle_queues(before);
+  note_idle(before);
+}
+
+bool Allocation::are_queues_idle() const {
+  const std::uint64_t before = use.before_question();  // before the queues are chosen
+  for (const Queue* queue : busy_queues()) {
+    if (!queue->is_idle()) return false;
+  }
+  // Only a wait reports the failure of a copy.
+  if (entry && !entry->failure_of_copies(data, nbytes, /*told=*/false).empty()) return false;
+  note_idle(before);
   return true;
+}
+
+void Allocation::note_idle(std::uint64_t before) const noexcept {
+  use.seen_idle(before);
+  named_queues_.clear(use, before);
 }
 
 bool Allocation::is_idle() const {
   if (entry && is_forked_child() && !entry->is_cpu()) return false;
-  return !may_have_work() || (may_ask_queues() && settle(false, false));
+  return !may_have_work() || (may_ask_queues() && are_queues_idle());
 }
 
 void release_cached_memory() noexcept {
   const WithoutGil released;
   // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
   // holds blocks that are freed after it.
-  for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
+  for (int round = 0; round < 2; ++round) flush_deferred_frees(std::chrono::milliseconds(100));
   host_pool().drain(std::free);
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& entry = *find_entry(id);

@@ -18,6 +18,7 @@
 #include "runtime/memory/block_pool.hpp"
 #include "runtime/memory/block_use.hpp"
 #include "runtime/memory/deferred_free.hpp"
+#include "runtime/memory/named_queues.hpp"
 #include "runtime/sycl/queue.hpp"
 
 namespace sycl_ext {
@@ -47,9 +48,9 @@ class Allocation final : public Deferred {
 
   // From now on other code can submit work on the block, because it got the address or the queue.
   // Fetches the queues for such work.
-  void show() const;
-  // The host gets a view, which may return as host memory of other code (came_back).
-  void show_to_host() const;
+  void expose() const;
+  // The host gets a view, which may return as host memory of other code (expose_block_at).
+  void note_host_view() const;
   // Fetches the queues of other code's work, so that they can be asked without the GIL.
   void fetch_queues() const;
 
@@ -71,7 +72,7 @@ class Allocation final : public Deferred {
   }
   // Waits for all of it, without the GIL.  `told`: an error of a copy counts as reported.
   void wait_for_work(bool told = true) const {
-    if (may_have_work()) settle(true, told);
+    if (may_have_work()) wait_for_queues(told);
   }
   // Whether none is pending, as far as this process can know.  Never waits: false if only a wait
   // could tell.  Releases the GIL.
@@ -88,11 +89,7 @@ class Allocation final : public Deferred {
   // What comes later on the queue comes after all work of those that had given the block back
   // before (before_question).  The queue stands for those that they named, so that these are not
   // kept for as long as the block lives.
-  void put_behind_others(const Queue& queue, std::uint64_t before) const;
-  // The queues that were named have no work of those that had given the block back before.
-  void forget_idle_queues(std::uint64_t before) const noexcept {
-    replace_named_queues(nullptr, before);
-  }
+  void replace_named_queues(const Queue& queue, std::uint64_t before) const;
   // The owner of a borrowed block waits for work on it, unless other code got the block here.
   QueueSet awaited_queues() const noexcept override {
     return busy_queues(may_have_work_of_others());
@@ -110,26 +107,22 @@ class Allocation final : public Deferred {
 
  private:
   friend class Memory;
-  // For the last handle.  Pending work on the block is not waited for.
-  static void let_go(const Allocation* block) noexcept;
+  // For the last handle: frees the block, or leaves that to the thread that frees.
+  static void free_or_defer(const Allocation* block) noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
   // Other code got the block, or named a queue for work on it, or the queue came from other code.
   bool may_have_work_of_others() const noexcept {
-    return own_queue || has_named_queues_ || use.may_have_work_of_others();
+    return own_queue || !named_queues_.empty() || use.may_have_work_of_others();
   }
-  // Asks the queues, and records when they are idle.  `wait`: until they are.
-  bool settle(bool wait, bool told) const;
-
-  std::optional<Owner> owner_;  // of a borrowed block
   // Whether the queue is asked without being named.
   bool always_asks(const Queue& queue) const noexcept;
-  QueueList named_queues() const noexcept;
-  // If nobody has had the block since `before`: those who had it named these queues.
-  void replace_named_queues(QueueList list, std::uint64_t before) const noexcept;
+  // Both record that the queues were idle, for all who had given the block back before.
+  void wait_for_queues(bool told) const;
+  bool are_queues_idle() const;
+  void note_idle(std::uint64_t before) const noexcept;
 
-  // The queues that consumers named; under locks.named_queues.
-  mutable QueueList named_queues_;
-  mutable std::atomic<bool> has_named_queues_{false};
+  std::optional<Owner> owner_;  // of a borrowed block
+  mutable NamedQueues named_queues_;
 };
 
 class Memory {
@@ -146,7 +139,7 @@ class Memory {
   ~Memory() { reset(); }
   void reset() noexcept {
     const Allocation* const block = std::exchange(block_, nullptr);
-    if (block && block->use.drop_handle()) Allocation::let_go(block);
+    if (block && block->use.drop_handle()) Allocation::free_or_defer(block);
   }
   explicit operator bool() const noexcept { return block_ != nullptr; }
   const Allocation& operator*() const noexcept { return *block_; }
@@ -197,8 +190,9 @@ class InUse {
 
   const Memory& memory() const noexcept { return keeper_.memory(); }
   // No holder has submitted any.
-  void was_not_used() noexcept {
-    if (!std::exchange(submits_, false)) return;
+  void give_back_unused() noexcept {
+    if (!submits_) return;
+    submits_ = false;
     memory()->use.give_back_unused();  // a queue that it named stays until it was seen idle
   }
 
@@ -209,7 +203,7 @@ class InUse {
 
 // Host memory at this address is USM.  If it is a block of this package that the host had a view
 // of, other code can submit work on the block from now on.  Its entry; nullptr: another block.
-const Entry* came_back(const void* data) noexcept;
+const Entry* expose_block_at(const void* data) noexcept;
 
 // Entry of the live block of a private context that contains the address; nullptr: there is none.
 const Entry* private_entry_at(const void* address) noexcept;

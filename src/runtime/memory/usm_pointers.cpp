@@ -12,9 +12,9 @@
 #include "runtime/devices/device_info.hpp"
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/devices/level_zero.hpp"
-#include "runtime/devices/opencl.hpp"
 #include "runtime/memory/usm.hpp"
 #include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/opencl.hpp"
 #include "runtime/sycl/usm_aspects.hpp"
 
 namespace sycl_ext {
@@ -35,7 +35,7 @@ void meet_unlisted_devices() noexcept {
   for (int id = 0; id < root_count(); ++id) {
     const sycl::device& device = entry_at(id).sycl->device;
     if (device.get_backend() == sycl::backend::opencl) continue;
-    meet([&] { make_parts(device, tiles); });
+    meet([&] { make_sub_devices(device, tiles); });
   }
   meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
 }
@@ -61,12 +61,12 @@ std::optional<sycl::device> device_of(const void* pointer, const sycl::context& 
 std::optional<UsmKind> kind_in(const Entry& entry, const void* pointer) noexcept {
   if (is_forked_child() && !entry.is_cpu()) return {};  // the driver may be locked for ever
   // The runtime throws for a device without USM, which is slow.
-  const auto has = [&entry](UsmKind one) { return has_usm(entry, one); };
+  const auto has = [&entry](UsmKind kind) { return has_usm(entry, kind); };
   if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return {};
   try {
-    const sycl::usm::alloc found = sycl::get_pointer_type(pointer, entry.sycl->context);
-    for (const UsmKind one : allocated_kinds) {
-      if (alloc_of(one) == found) return one;
+    const sycl::usm::alloc type = sycl::get_pointer_type(pointer, entry.sycl->context);
+    for (const UsmKind kind : allocated_kinds) {
+      if (alloc_of(kind) == type) return kind;
     }
   } catch (...) {  // the runtime does not know: the same as "no"
   }
@@ -95,28 +95,28 @@ bool is_accessible(const Entry& entry, const std::byte* first, std::size_t nbyte
 }
 
 bool is_page_mapped(const Entry& entry, const std::byte* page) {
-  const std::optional<DriverAllocation> found = allocation_at(entry, page);
-  return found ? found->error == 0 : is_accessible(entry, page, 1);
+  const std::optional<DriverAllocation> allocation = allocation_at(entry, page);
+  return allocation ? allocation->error == 0 : is_accessible(entry, page, 1);
 }
 
 // Whether all of a range in a reservation is mapped in the entry's context; nothing: it is in none.
 std::optional<bool> is_mapped(const Entry& entry, const std::byte* first,
                               std::size_t nbytes) noexcept {
-  std::optional<bool> found;
+  std::optional<bool> mapped;
   try {
-    if (!entry.sycl->device.has(sycl::aspect::ext_oneapi_virtual_mem)) return found;
+    if (!entry.sycl->device.has(sycl::aspect::ext_oneapi_virtual_mem)) return mapped;
     (void)is_accessible(entry, first, 1);
-    found = false;
-    if (!is_accessible(entry, first, nbytes)) return found;
+    mapped = false;
+    if (!is_accessible(entry, first, nbytes)) return mapped;
     const std::size_t page = experimental::get_mem_granularity(
         entry.sycl->device, entry.sycl->context, experimental::granularity_mode::minimum);
     for (std::size_t offset = 0; offset < nbytes; offset += page) {
-      if (!is_page_mapped(entry, first + offset)) return found;
+      if (!is_page_mapped(entry, first + offset)) return mapped;
     }
-    found = is_page_mapped(entry, first + nbytes - 1);
+    mapped = is_page_mapped(entry, first + nbytes - 1);
   } catch (...) {  // other memory, or it is not known that all of it is mapped
   }
-  return found;
+  return mapped;
 }
 
 // For a message.
@@ -134,10 +134,10 @@ std::string describe_owner(const void* pointer) {
 const Entry* find_owner(const void* pointer, UsmKind* kind, bool every_context) {
   const Entry* const first = find_entry(0);  // throws if the enumeration fails
   const auto owner_in = [&](const Entry* entry) -> const Entry* {
-    const std::optional<UsmKind> found = entry ? kind_in(*entry, pointer) : std::nullopt;
-    if (!found) return nullptr;
-    const Entry& owner = found == UsmKind::host ? *entry : allocating_entry(pointer, *entry);
-    *kind = *found;  // only with an owner
+    const std::optional<UsmKind> known = entry ? kind_in(*entry, pointer) : std::nullopt;
+    if (!known) return nullptr;
+    const Entry& owner = known == UsmKind::host ? *entry : allocating_entry(pointer, *entry);
+    *kind = *known;  // only with an owner
     return &owner;
   };
   try {
@@ -167,7 +167,7 @@ const Entry& entry_in_context(const void* pointer, const void* context) {
     const std::optional<sycl::device> device = device_of(pointer, handle);
     return entry_of(device ? &*device : &devices.front(), context);
   } catch (const sycl::exception&) {  // virtual memory, or none of the context
-    for (const sycl::device& one : devices) entry_of(&one, context);
+    for (const sycl::device& member : devices) entry_of(&member, context);
     return device_of_memory(entry_of(&devices.front(), context), pointer);
   }
 }
@@ -182,33 +182,33 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
   require_not_forked([&entry] { return entry.is_cpu(); });
   const std::byte* const last = first + nbytes - 1;
   const char* const context = entry.default_context ? "default" : "private";
-  const std::optional<UsmKind> found = kind_in(entry, first);
-  const std::optional<bool> mapped = found ? std::nullopt : is_mapped(entry, first, nbytes);
+  const std::optional<UsmKind> known = kind_in(entry, first);
+  const std::optional<bool> mapped = known ? std::nullopt : is_mapped(entry, first, nbytes);
   if (mapped == false) {
     fail(Error::Kind::buffer, what, " has ", nbytes, " bytes at ", static_cast<const void*>(first),
          ", in virtual memory of device (14, ", entry.id,
          "), and not all of them are mapped to memory and accessible; map them "
          "(physical_mem::map) before the exchange");
   }
-  if (!found && !mapped.has_value()) {
+  if (!known && !mapped.has_value()) {
     fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
          ", which is not USM of the ", context, " context of device (14, ", entry.id, ") ('",
          entry.name, "'): ", describe_owner(first),
          "; memory of another context comes with its queue or context "
          "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or as the producer's own copy");
   }
-  if (found && kind_in(entry, last) != found) {
+  if (known && kind_in(entry, last) != known) {
     fail(Error::Kind::buffer, what, " starts at ", static_cast<const void*>(first),
          " in USM, but its ", nbytes, " bytes end beyond that allocation");
   }
-  *kind = found.value_or(UsmKind::device);
-  if (found == UsmKind::host) return entry;
-  const Entry& owner = found ? allocating_entry(first, entry) : device_of_memory(entry, first);
+  *kind = known.value_or(UsmKind::device);
+  if (known == UsmKind::host) return entry;
+  const Entry& owner = known ? allocating_entry(first, entry) : device_of_memory(entry, first);
   if (!entry.reaches(owner)) {
     fail(Error::Kind::buffer, what, " is said to be on device ", entry.id, " ('", entry.name,
          "'), but its memory was allocated on device (14, ", owner.root_id, ")");
   }
-  if (found && &allocating_entry(last, entry) != &owner) {
+  if (known && &allocating_entry(last, entry) != &owner) {
     fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
   }
   // The entry of a root device stands for all of it, and that of a composite device for root

@@ -157,6 +157,76 @@ std::condition_variable_any& somebody_knows() {
   return is_known_in.get([] { return std::condition_variable_any(); });
 }
 
+using CommandList = std::list<std::shared_ptr<EventState>>;
+
+bool has_known_outcome(const EventState& command) noexcept {
+  return command.is_done || !command.failure.empty();
+}
+
+// The oldest command whose outcome is not known; nullptr: there is none.  Those before it that are
+// done go to `done`.  The caller holds the lock.
+std::shared_ptr<EventState> oldest_unknown(AsyncErrors& errors, CommandList* done) {
+  auto command = errors.begun.begin();
+  while (command != errors.begun.end() && has_known_outcome(**command)) {
+    const auto known = command;
+    ++command;
+    if ((*known)->is_done) done->splice(done->end(), errors.begun, known);
+  }
+  return command == errors.begun.end() ? nullptr : *command;
+}
+
+// Without the lock, and while no thread waits for a command: a handler may wait for the same ones.
+void look_for_signals_without(std::unique_lock<Mutex>* lock) {
+  lock->unlock();
+  look_for_signals();
+  lock->lock();
+}
+
+struct Outcome {
+  enum class State {
+    known,        // `failure` is that of the command, or empty
+    pending,      // it is not over, and was not waited for
+    interrupted,  // signals have to be looked for first
+  };
+  State state;
+  std::string failure = {};
+};
+
+// Waits for a command, or only looks at it, without the lock, while other threads leave all waits
+// for the queue to this one.
+Outcome outcome_in_turn(const QueueState& state, EventState& command, bool waits,
+                        Clock::time_point begin, std::unique_lock<Mutex>* lock) {
+  AsyncErrors& errors = *state.errors;
+  errors.awaited_in = process_generation;
+  lock->unlock();
+  const ScopeExit end_of_turn([lock, &errors] {
+    lock->lock();
+    errors.awaited_in = -1;
+    somebody_knows().notify_all();
+  });
+  const bool is_of_this_process = command.process == process_generation;
+  if (!waits && is_of_this_process && !is_over(command)) return {Outcome::State::pending};
+  std::optional<std::string> failure = failure_of(command, begin);
+  if (!failure) return {Outcome::State::interrupted};
+  (void)collect_errors(state);  // of a command that the runtime could not submit
+  return {Outcome::State::known, *std::move(failure)};
+}
+
+// The caller holds the lock.
+void note_outcome(AsyncErrors& errors, EventState& command, std::string failure) {
+  if (!failure.empty()) {
+    ++errors.failures;
+    errors.failure = failure;
+  }
+  if (command.failures < errors.failures) failure = errors.failure;
+  command.failure = failure;
+  if (failure.empty()) {
+    command.finish();
+  } else if (!command.goes_on()) {  // the failure of a copy stays for the readers of its target
+    command.abandon();
+  }
+}
+
 }  // namespace
 
 // After a failed command a driver may skip those behind it, and it reports the failure once, to
@@ -166,59 +236,26 @@ std::condition_variable_any& somebody_knows() {
 void look_at_commands(const QueueState& state, const EventState* last) {
   if (!state.errors) return;
   AsyncErrors& errors = *state.errors;
-  std::list<std::shared_ptr<EventState>> over;  // let go without the lock
   const Clock::time_point begin = Clock::now();
+  CommandList done;  // dropped without the lock
   std::unique_lock<Mutex> lock(locks.async_errors);
-  const auto is_known_to_be_over = [](const EventState& command) {
-    return command.is_done || !command.failure.empty();
-  };
   for (;;) {
-    auto found = errors.begun.begin();
-    while (found != errors.begun.end() && is_known_to_be_over(**found)) {
-      const auto one = found++;
-      if ((*one)->is_done) over.splice(over.end(), errors.begun, one);
-    }
-    if (found == errors.begun.end() || (last && is_known_to_be_over(*last))) return;
-    // Without the lock and without the turn to wait: a handler may wait for the same commands.
-    const auto look = [&lock] {
-      lock.unlock();
-      look_for_signals();
-      lock.lock();
-    };
-    if (errors.awaited_in == process_generation) {
+    std::shared_ptr<EventState> next = oldest_unknown(errors, &done);
+    if (!next || (last && has_known_outcome(*last))) return;
+    if (errors.awaited_in == process_generation) {  // in another thread
       if (!last) return;
+      next.reset();  // or it might go here, with its event and under the lock
       somebody_knows().wait_for(lock, between_signals);
-      look();
+      look_for_signals_without(&lock);
       continue;
     }
-    const std::shared_ptr<EventState> next = *found;
-    std::optional<std::string> outcome;
-    {
-      errors.awaited_in = process_generation;
-      lock.unlock();
-      const ScopeExit end_of_wait([&lock, &errors] {
-        lock.lock();
-        errors.awaited_in = -1;
-        somebody_knows().notify_all();
-      });
-      if (!last && next->process == process_generation && !is_over(*next)) return;
-      outcome = failure_of(*next, begin);
-      if (outcome) (void)collect_errors(state);  // of a command that the runtime could not submit
-    }
-    if (!outcome) {
-      look();
+    Outcome outcome = outcome_in_turn(state, *next, /*waits=*/last, begin, &lock);
+    if (outcome.state == Outcome::State::pending) return;
+    if (outcome.state == Outcome::State::interrupted) {
+      look_for_signals_without(&lock);
       continue;
     }
-    std::string failure = *std::move(outcome);
-    if (!failure.empty()) {
-      ++errors.failures;
-      errors.failure = failure;
-    }
-    if (next->failures < errors.failures) failure = errors.failure;
-    next->failure = failure;
-    // The failure of a copy that goes on stays for the readers of its target.
-    if (failure.empty()) next->finish();
-    if (!failure.empty() && !next->goes_on()) next->abandon();
+    note_outcome(errors, *next, std::move(outcome.failure));
   }
 }
 
@@ -268,8 +305,11 @@ void learn_outcome(const std::shared_ptr<EventState>& command) {
     return;
   }
   const Clock::time_point begin = Clock::now();
-  std::optional<std::string> outcome;
-  while (!(outcome = failure_of(*command, begin))) look_for_signals();
+  std::optional<std::string> outcome = failure_of(*command, begin);
+  while (!outcome) {
+    look_for_signals();
+    outcome = failure_of(*command, begin);
+  }
   const std::string failure = *std::move(outcome);
   const std::lock_guard<Mutex> lock(locks.async_errors);
   command->failure = failure;

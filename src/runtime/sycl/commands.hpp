@@ -97,11 +97,14 @@ struct EventState {
 
   // Somebody has waited for it.
   void finish() noexcept {
-    if (!is_done.exchange(true) && queue) --queue->pending;
+    const bool was_done = is_done.exchange(true);
+    if (was_done || !queue) return;
+    --queue->pending;
   }
   // Nobody will wait for it any more, and it may go on: its event is dropped, or the wait failed.
   void abandon() noexcept {
-    if (is_done.exchange(true) || !queue) return;
+    const bool was_done = is_done.exchange(true);
+    if (was_done || !queue) return;
     ++queue->abandoned;
     --queue->pending;
   }

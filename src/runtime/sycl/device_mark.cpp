@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/sycl/device_mark.hpp"
 
-#include <dlfcn.h>
-
 #include <memory>
 #include <string>
 #include <sycl/backend.hpp>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "base/first_made.hpp"
+#include "runtime/sycl/opencl.hpp"
 
 // A barrier of SYCL would do harm there, and would not even be right.  libsycl has it wait for all
 // host tasks of the queue, and has everything that is submitted later wait for it; dpctl's host
@@ -25,31 +24,32 @@ namespace sycl_ext {
 
 namespace {
 
-// The functions of OpenCL that are needed, in the library that the runtime has loaded.  They are
-// part of OpenCL 1.2, and the runtime itself needs a later version.
-struct OpenCl {
-  struct Symbol {
-    void* address;
-    template <class Function>
-    operator Function*() const noexcept {
-      return reinterpret_cast<Function*>(address);
-    }
-  };
-  Symbol find(const char* name) const noexcept { return {dlsym(library, name)}; }
-
-  void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+// The functions of OpenCL that a mark takes.  They are part of OpenCL 1.2, and the runtime itself
+// needs a later version.
+struct Functions {
   // Not a marker: libintelocl crashes when another thread enqueues meanwhile.
-  decltype(clEnqueueBarrierWithWaitList)* const barrier = find("clEnqueueBarrierWithWaitList");
-  decltype(clGetEventInfo)* const info = find("clGetEventInfo");
-  decltype(clReleaseCommandQueue)* const release_queue = find("clReleaseCommandQueue");
-  decltype(clReleaseEvent)* const release_event = find("clReleaseEvent");
+  decltype(clEnqueueBarrierWithWaitList)* enqueue_barrier;
+  decltype(clGetEventInfo)* get_event_info;
+  decltype(clReleaseCommandQueue)* release_queue;
+  decltype(clReleaseEvent)* release_event;
+
+  bool are_found() const noexcept {
+    return enqueue_barrier && get_event_info && release_queue && release_event;
+  }
 };
 
-FirstMade<const OpenCl> the_functions;
-
-const OpenCl& opencl() {
-  return the_functions.get([] { return OpenCl(); });
+Functions find_functions() noexcept {
+  return {
+      opencl_function<decltype(clEnqueueBarrierWithWaitList)>("clEnqueueBarrierWithWaitList"),
+      opencl_function<decltype(clGetEventInfo)>("clGetEventInfo"),
+      opencl_function<decltype(clReleaseCommandQueue)>("clReleaseCommandQueue"),
+      opencl_function<decltype(clReleaseEvent)>("clReleaseEvent"),
+  };
 }
+
+FirstMade<const Functions> the_functions;
+
+const Functions& opencl() { return the_functions.get(find_functions); }
 
 std::optional<sycl::event> mark_opencl(const QueueState& state) {
   auto native = static_cast<cl_command_queue>(state.native.load(std::memory_order_acquire));
@@ -59,14 +59,14 @@ std::optional<sycl::event> mark_opencl(const QueueState& state) {
     opencl().release_queue(native);
   }
   cl_event end = nullptr;
-  const cl_int failed = opencl().barrier(native, 0, nullptr, &end);
+  const cl_int failed = opencl().enqueue_barrier(native, 0, nullptr, &end);
   if (failed != 0) {
     throw sycl::exception(sycl::make_error_code(sycl::errc::runtime),
                           "clEnqueueBarrierWithWaitList says " + std::to_string(failed));
   }
   const std::unique_ptr<_cl_event, cl_int (*)(cl_event)> owner(end, opencl().release_event);
   cl_int status = -1;
-  opencl().info(end, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  opencl().get_event_info(end, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   if (status == CL_COMPLETE) return std::nullopt;
   return sycl::make_event<sycl::backend::opencl>(std::vector<cl_event>{end},
                                                  state.queue.get_context());
@@ -80,7 +80,7 @@ bool is_level_zero_v1(const sycl::device& device) {
 }
 
 std::optional<sycl::event> mark_device(const QueueState& state) {
-  if (state.answers_at_once && opencl().library) return mark_opencl(state);
+  if (state.answers_at_once && opencl().are_found()) return mark_opencl(state);
   sycl::queue queue = state.queue;
   const sycl::device device = queue.get_device();
   // The v1 adapter of Level Zero, which lacks the second aspect, ends the process when two threads

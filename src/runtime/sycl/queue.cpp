@@ -23,9 +23,9 @@ bool is_recording(const QueueState& state) {
   });
 }
 
-// A command that a queue records does not run, and a barrier there would be a node of the graph, as
-// would all that is ordered after it.
-// False: it records, as it always has, so no work is pending there.
+// A command that a queue records does not run.  A barrier there would be a node of the graph, and
+// so would all that is ordered after it.  False: the queue records, and has recorded since a
+// consumer named it, so no work of that consumer is pending there.
 bool require_executing(const QueueState& state) {
   if (!is_recording(state)) return true;
   if (state.recorded_at_first) return false;
@@ -50,20 +50,27 @@ std::optional<sycl::event> mark(const QueueState& state) {
   return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
 }
 
+// The mark of an earlier question that was not over then; empty: there is none.
+std::optional<sycl::event> take_unmet_mark(const QueueState& state) {
+  const std::lock_guard<Mutex> lock(locks.async_errors);
+  return std::exchange(state.unmet_mark, std::nullopt);
+}
+
+void keep_unmet_mark(const QueueState& state, std::optional<sycl::event> mark) {
+  const std::lock_guard<Mutex> lock(locks.async_errors);
+  state.unmet_mark.swap(mark);  // another thread's mark goes without the lock
+}
+
 // Whether all that was submitted so far is over.  While the mark of an earlier question is not, no
 // other one is submitted: libintelocl ends many of them by recursion (deferred_free.cpp).
 bool is_past_mark(const QueueState& state) {
   if (belongs_to_parent(state)) return true;
-  const auto exchange = [&state](std::optional<sycl::event> mark) {
-    const std::lock_guard<Mutex> lock(locks.async_errors);
-    return std::exchange(state.unmet_mark, std::move(mark));
-  };
-  std::optional<sycl::event> last = exchange(std::nullopt);
+  std::optional<sycl::event> last = take_unmet_mark(state);
   if (!last || is_over(*last)) {
     last = mark(state);
     if (is_over_soon(last)) return true;
   }
-  exchange(std::move(last));
+  keep_unmet_mark(state, std::move(last));
   return false;
 }
 
@@ -137,9 +144,9 @@ bool Queue::recorded_at_first() const noexcept { return state_->recorded_at_firs
 // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp)
 bool Queue::can_follow(const Queue& other) const {
   return sycl_call("comparing two queues", [&] {
-    const sycl::queue &mine = state_->queue, &its = other.state_->queue;
-    return mine.get_context() == its.get_context() &&
-           (mine.get_device() == its.get_device() || !is_level_zero_v1(mine.get_device()));
+    const sycl::queue &mine = state_->queue, &theirs = other.state_->queue;
+    return mine.get_context() == theirs.get_context() &&
+           (mine.get_device() == theirs.get_device() || !is_level_zero_v1(mine.get_device()));
   });
 }
 
@@ -167,7 +174,8 @@ std::vector<Event> Queue::noted_events() const {
 bool Queue::is_idle() const {
   const std::vector<Event> noted = noted_events();
   const WithoutGil released;
-  return std::all_of(noted.begin(), noted.end(), [](const Event& one) { return one.is_done(); }) &&
+  return std::all_of(noted.begin(), noted.end(),
+                     [](const Event& event) { return event.is_done(); }) &&
          is_device_idle();
 }
 
@@ -255,7 +263,10 @@ void Queue::order_after(const Queue& producer) const {
          "the consumer's queue records a SYCL graph, which cannot depend on pending work on the "
          "memory; wait for that work first (stream=None does), or ask for no order (stream=-1)");
   }
-  if (!in_order() || !can_follow(producer)) return producer.wait();
+  if (!in_order() || !can_follow(producer)) {
+    producer.wait();
+    return;
+  }
   const std::vector<Event> noted = producer.noted_events();
   sycl_call("ordering one queue after another", [&] {
     std::vector<sycl::event> events;

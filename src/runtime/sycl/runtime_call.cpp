@@ -25,6 +25,9 @@ std::atomic<bool> forking{false};
 // How deep this thread is in brief calls: the outermost counts for those in it.
 thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
 
+// What this thread adds to `brief`.
+int own_share_of_brief() noexcept { return own_brief > 0 ? 1 : 0; }
+
 // Exit and fork wait for a bounded time. A brief call may take longer than usual, because the
 // runtime waits for a host task in it, and a thread that holds a lock that the fork needs must
 // continue.
@@ -62,7 +65,7 @@ void end_process(int status, void*) {
 
 void before_fork() noexcept {
   forking = true;
-  wait_a_little([] { return brief == (own_brief > 0); });
+  wait_a_little([] { return brief == own_share_of_brief(); });
   is_busy = ask(pending_work.may_have_commands, false);
 }
 
@@ -71,7 +74,7 @@ void after_fork(bool in_child) noexcept {
   if (in_child) {
     has_work_of_parent = has_work_of_parent || is_busy;
     unfinished = 0;
-    brief = own_brief > 0;
+    brief = own_share_of_brief();
   }
   forking = false;
 }
@@ -82,12 +85,18 @@ struct SetForkSteps {
 };
 [[maybe_unused]] const SetForkSteps set_fork_steps;
 
-std::atomic<bool> is_end_prepared{false};
+// Has end_process() called at the end, the first time.
+void prepare_end() noexcept {
+  static std::atomic<bool> is_prepared{false};
+  if (is_prepared) return;
+  const bool was_prepared = is_prepared.exchange(true);
+  if (!was_prepared) on_exit(end_process, nullptr);
+}
 
 // Counts a call from here on; it may not be made once the process is ending.
 void enter(const char* what, std::atomic<int>* count) noexcept {
   check_locks(held_locks == 0, "the SYCL runtime is called under a lock");
-  if (!is_end_prepared && !is_end_prepared.exchange(true)) on_exit(end_process, nullptr);
+  prepare_end();
   const auto holds_gil = has_gil.load(std::memory_order_relaxed);
   if (holds_gil && holds_gil()) {
     std::fprintf(stderr, "sycl_ext: %s: the SYCL runtime is called with the GIL held\n", what);
@@ -103,9 +112,14 @@ void enter(const char* what, std::atomic<int>* count) noexcept {
 }  // namespace
 
 RuntimeCall::RuntimeCall(const char* what, bool waits) noexcept : waits_(waits) {
-  if (!waits && own_brief++ > 0) return;
-  enter(what, waits ? &unfinished : &brief);
-  for (int forks = 0; !waits && forking && forks < 10; ++forks) {
+  if (waits) {
+    enter(what, &unfinished);
+    return;
+  }
+  ++own_brief;
+  if (own_brief > 1) return;
+  enter(what, &brief);
+  for (int forks = 0; forking && forks < 10; ++forks) {
     --brief;
     wait_a_little([] { return !forking; });
     ++brief;  // and look again: the next fork may have counted in between
@@ -115,9 +129,10 @@ RuntimeCall::RuntimeCall(const char* what, bool waits) noexcept : waits_(waits) 
 RuntimeCall::~RuntimeCall() {
   if (waits_) {
     --unfinished;
-  } else if (--own_brief == 0) {
-    --brief;
+    return;
   }
+  --own_brief;
+  if (own_brief == 0) --brief;
 }
 
 void check_gil_at_runtime_calls(bool (*holds_gil)() noexcept) noexcept { has_gil = holds_gil; }

@@ -49,8 +49,8 @@ std::vector<std::string> loaded_libsycl() {
 }
 
 bool has_other_libsycl() {
-  static std::atomic<unsigned long long> seen{0};  // how many libraries were loaded then
-  static std::atomic<bool> found{false};
+  static std::atomic<bool> has_other{false};
+  static std::atomic<unsigned long long> loaded_then{0};  // how many libraries it is the answer for
   unsigned long long loaded = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
@@ -58,11 +58,11 @@ bool has_other_libsycl() {
         return 1;
       },
       &loaded);
-  if (loaded != seen) {
-    found = loaded_libsycl().size() > 1;
-    seen = loaded;
+  if (loaded != loaded_then) {
+    has_other = loaded_libsycl().size() > 1;
+    loaded_then = loaded;
   }
-  return found;
+  return has_other;
 }
 
 }  // namespace sycl_ext

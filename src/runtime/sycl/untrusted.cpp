@@ -56,13 +56,14 @@ Anatomy anatomy_of(const SyclObject& live, const char* name, const char* in_dpct
   static_assert(sizeof(SyclObject) == sizeof(Image));
   constexpr std::size_t farthest = 256;  // it stands before any container
   const Image image = *reinterpret_cast<const Image*>(&live);
-  Anatomy found{name, in_dpctl, reinterpret_cast<const Head*>(image.control_block)->vtable,
-                number(image.object) - number(image.control_block)};
+  Anatomy anatomy{name, in_dpctl, reinterpret_cast<const Head*>(image.control_block)->vtable,
+                  number(image.object) - number(image.control_block)};
   Image self;
-  for (std::size_t place = sizeof(Head); place < farthest && !found.self; place += sizeof(void*)) {
-    if (read(image.control_block + place, &self) && self == image) found.self = place;
+  for (std::size_t place = sizeof(Head); place < farthest && !anatomy.self;
+       place += sizeof(void*)) {
+    if (read(image.control_block + place, &self) && self == image) anatomy.self = place;
   }
-  return found;
+  return anatomy;
 }
 
 // The classes of this process's libsycl, as a queue of our own shows them.

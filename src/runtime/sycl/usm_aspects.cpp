@@ -25,9 +25,9 @@ sycl::usm::alloc alloc_of(UsmKind kind) noexcept {
 }
 
 std::array<bool, usm_kind_count> usm_of(const sycl::device& device) {
-  std::array<bool, usm_kind_count> found{};
-  for (std::size_t i = 0; i < rows.size(); ++i) found[i] = device.has(rows[i].aspect);
-  return found;
+  std::array<bool, usm_kind_count> aspects{};
+  for (std::size_t i = 0; i < rows.size(); ++i) aspects[i] = device.has(rows[i].aspect);
+  return aspects;
 }
 
 }  // namespace sycl_ext

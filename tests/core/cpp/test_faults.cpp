@@ -537,7 +537,7 @@ bool is_freed_at_the_first_look(long fail_at, bool is_lost) {
   {
     const Held held;
     free_after_work(std::make_unique<Watched>(held.queue, &is_freed, fail_at, is_lost));
-    settle_deferred_frees(std::chrono::minutes(1));
+    flush_deferred_frees(std::chrono::minutes(1));
     at_once = is_freed;
   }
   wait_for_deferred_frees();
