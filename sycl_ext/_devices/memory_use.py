@@ -90,12 +90,13 @@ def limit(
     on_pressure : callable, optional
         Called with the size in bytes of an allocation that would exceed the limit, or for which the
         device has no memory left. It frees memory, for example by dropping tensors or moving them
-        to the host, and returns True; the allocation is then tried again, until it succeeds, or
-        until a hundred calls have freed nothing. If it returns a false value, the allocation raises
-        MemoryError. An exception in it propagates from the allocation. It runs in the allocating
-        thread without a lock. While it runs, no allocation calls it again: its own raises
-        MemoryError if there is no room, and that of another thread waits until it returns, for
-        five seconds at most in which nothing is freed. None removes it.
+        to the host, and returns True; the allocation is then tried again, and if there is still no
+        room, the function is called again, at most a thousand times. If it returns a false value,
+        because it has nothing to free, the allocation raises MemoryError. An exception in it
+        propagates from the allocation. It runs in the allocating thread without a lock. While it
+        runs, no allocation calls it again: its own raises MemoryError if there is no room, and that
+        of another thread waits until it returns, for five seconds at most in which nothing is
+        freed. None removes it.
 
     Raises
     ------

@@ -2,7 +2,6 @@
 #include "runtime/memory/memory_limit.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 
@@ -22,8 +21,8 @@ namespace {
 // memory, while none is freed.  (That handler may wait for this allocation.)
 constexpr std::chrono::milliseconds longest_wait_for_room{5000};
 using Clock = std::chrono::steady_clock;
-// In a row, of a handler that returns true: other threads may take memory that it frees.
-constexpr int most_fruitless_calls = 100;
+// Calls of the handler for one allocation, of a handler that always says that it has freed memory.
+constexpr int most_calls = 1000;
 
 // The process in which a thread is in the handler, one at a time; -1: none is.  (A child does not
 // have the thread.)
@@ -33,7 +32,8 @@ std::atomic<std::uint64_t> handler_ends{0};
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
 
-// Bytes of a kind on the device of an entry; of a root device's, also on its parts and contexts.
+// Bytes of a kind on the device of an entry; for a root device, with those on its sub-devices and
+// of its private contexts.
 std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   std::int64_t sum = 0;
   for (int id = 0; id < entries_so_far(); ++id) {
@@ -47,14 +47,14 @@ bool is_handler_in_other_thread() noexcept {
   return !is_asking && handler_runs_in == process_generation;
 }
 
-enum class Answer { try_again, no_room, in_other_thread };
+enum class Answer { has_freed, has_nothing, in_other_thread };
 
 Answer ask_handler(const Entry& entry, std::size_t nbytes) {
   const MakeRoom ask = make_room;
-  if (!ask || is_asking) return Answer::no_room;
-  int last = handler_runs_in;
-  if (last == process_generation ||
-      !handler_runs_in.compare_exchange_strong(last, process_generation)) {
+  if (!ask || is_asking) return Answer::has_nothing;
+  int runs_in = handler_runs_in;
+  if (runs_in == process_generation) return Answer::in_other_thread;
+  if (!handler_runs_in.compare_exchange_strong(runs_in, process_generation)) {
     return Answer::in_other_thread;
   }
   is_asking = true;
@@ -64,9 +64,55 @@ Answer ask_handler(const Entry& entry, std::size_t nbytes) {
     ++handler_ends;
   });
   const Entry& root = *find_entry(entry.root_id);
-  const bool is_freed = ask(entry, nbytes) || (&root != &entry && ask(root, nbytes));
-  return is_freed ? Answer::try_again : Answer::no_room;
+  if (ask(entry, nbytes)) return Answer::has_freed;
+  if (&root != &entry && ask(root, nbytes)) return Answer::has_freed;
+  return Answer::has_nothing;
 }
+
+// How long an allocation still waits for memory that others free: the time runs anew when some was
+// freed, and when the handler has ended in another thread.
+class Patience {
+ public:
+  explicit Patience(const Entry& entry) : entry_(entry), root_(*find_entry(entry.root_id)) {}
+
+  void renew_after_progress() noexcept {
+    const std::int64_t bytes = bytes_in_use();
+    const std::uint64_t ends = handler_ends;
+    if (bytes < fewest_ || ends != ends_) left_ = longest_wait_for_room;
+    fewest_ = std::min(bytes, fewest_);
+    ends_ = ends;
+  }
+  // What the own call of the handler frees is tried at once, and worth no other wait.
+  void ignore_own_call() noexcept { ends_ = handler_ends; }
+
+  bool is_over() const noexcept { return is_freeing() || left_.count() <= 0; }
+  // Whether others may free memory.
+  bool is_worth_it() const noexcept {
+    return !is_over() && (deferred_frees() > 0 || is_handler_in_other_thread());
+  }
+  // Until memory was freed, or none will be.
+  void wait() {
+    const WithoutGil released;
+    const auto begin = Clock::now();
+    wait_until([this, end = begin + left_] {
+      if (Clock::now() >= end) return true;
+      // What the handler frees is for the allocation that has called it.
+      if (is_handler_in_other_thread()) return false;
+      return deferred_frees() == 0 || bytes_in_use() < fewest_;
+    });
+    left_ -= Clock::now() - begin;
+  }
+
+ private:
+  // Either may have a limit.
+  std::int64_t bytes_in_use() const noexcept { return bytes_on(entry_) + bytes_on(root_); }
+
+  const Entry& entry_;
+  const Entry& root_;
+  std::int64_t fewest_ = INT64_MAX;
+  std::uint64_t ends_ = handler_ends;
+  Clock::duration left_{};
+};
 
 }  // namespace
 
@@ -75,47 +121,22 @@ std::int64_t bytes_on(const Entry& entry) noexcept {
 }
 
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
-  // Not the blocks that were freed: a handler, and other threads, also free what they allocate.
-  using Bytes = std::array<std::int64_t, 2>;  // each of the two may have a limit
-  const auto in_use = [&entry, &root = *find_entry(entry.root_id)] {
-    return Bytes{bytes_on(entry), bytes_on(root)};
-  };
-  const auto is_less = [](const Bytes& a, const Bytes& b) { return a[0] < b[0] || a[1] < b[1]; };
-  Bytes fewest{INT64_MAX, INT64_MAX};
-  Clock::duration left{};
-  std::uint64_t ends = handler_ends;
-  const auto may_be_freed = [] { return deferred_frees() > 0 || is_handler_in_other_thread(); };
-  for (int fruitless = 0;;) {
-    const Bytes now = in_use();
-    if (has_room()) return true;
-    if (is_less(now, fewest)) {
-      fewest = {std::min(now[0], fewest[0]), std::min(now[1], fewest[1])};
-      fruitless = 0;
-      left = longest_wait_for_room;
-    }
-    if (const std::uint64_t last = handler_ends; last != ends) {
-      ends = last;
-      left = longest_wait_for_room;
-    }
-    const bool waits = !is_freeing() && left.count() > 0;
-    if (waits && may_be_freed()) {
-      const WithoutGil released;
-      const auto begin = Clock::now();
-      wait_until([&, end = begin + left] {
-        if (Clock::now() >= end) return true;
-        // What the handler frees is for the allocation that has called it.
-        if (is_handler_in_other_thread()) return false;
-        return deferred_frees() == 0 || is_less(in_use(), fewest);
-      });
-      left -= Clock::now() - begin;
+  Patience patience(entry);
+  int calls = 0;
+  while (!has_room()) {
+    patience.renew_after_progress();
+    if (patience.is_worth_it()) {
+      patience.wait();
       continue;
     }
-    if (fruitless++ == most_fruitless_calls) return false;
+    if (calls == most_calls) return false;
+    ++calls;
     const Answer answer = ask_handler(entry, nbytes);
-    if (answer == Answer::no_room || (answer == Answer::in_other_thread && !waits)) return false;
-    // Only what another thread's call frees may be worth another wait.
-    if (answer == Answer::try_again) ends = handler_ends;
+    if (answer == Answer::has_nothing) return false;
+    if (answer == Answer::in_other_thread && patience.is_over()) return false;
+    if (answer == Answer::has_freed) patience.ignore_own_call();
   }
+  return true;
 }
 
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {

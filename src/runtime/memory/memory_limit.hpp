@@ -12,15 +12,15 @@
 
 namespace sycl_ext {
 
-// 'device' and 'shared' USM of the device of an entry; of a root device's, also that of its parts
-// and of its private contexts.
+// 'device' and 'shared' USM of the device of an entry; for a root device, with that of its
+// sub-devices and private contexts.
 std::int64_t bytes_on(const Entry& entry) noexcept;
 
 // An allocation of so many bytes on the entry does not fit.  Waits for blocks with pending work
-// that are to be freed, then calls the handler for the device of the entry and for its root device,
-// and so on, until `has_room` is true.  False: there is none, and the handler returned false, or
-// freed nothing.  An allocation of the handler itself only waits, and one of another thread waits
-// for the handler to end, a while at most.
+// that are to be freed, then calls the handler for the device of the entry, or else for its root
+// device, and so on, until `has_room` is true.  False: there is none, and the handler has nothing
+// to free, or was called too often.  An allocation of the handler itself only waits, and one of
+// another thread waits for the handler to end, a while at most.
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room);
 
 // The entry whose limit the allocation would pass; nullptr: there is none.

@@ -88,7 +88,7 @@ def test_callback_that_frees_nothing_ends_in_a_memory_error(gpu, hold, limits):
         del busy
         with pytest.raises(MemoryError, match="that sycl_ext.memory.limit allows device 1"):
             sx.empty(1 << 20, "uint8", device=gpu)
-    assert 1 < len(calls) < 1000
+    assert len(calls) == 1000
 
 
 @pytest.mark.parametrize("place", [HERE, OTHER_THREAD])
