@@ -62,6 +62,14 @@ bool shares_memory(const Entry& entry) noexcept {
   });
 }
 
+bool is_lost(const Entry& entry) noexcept {
+  using GetStatus = std::uint32_t (*)(ze_device_handle_t);
+  constexpr std::uint32_t device_lost = 0x70000001;
+  return ask_driver<GetStatus>(entry, "zeDeviceGetStatus", false, [&](auto get_status) {
+    return get_status(sycl::get_native<level_zero>(entry.sycl->device)) == device_lost;
+  });
+}
+
 std::optional<DriverAllocation> allocation_at(const Entry& entry, const void* pointer) noexcept {
   // Errors of a loader that is loaded, but not used by the adapters.
   constexpr std::uint32_t uninitialized = 0x78000001, unsupported = 0x78000003;

@@ -12,6 +12,10 @@ namespace sycl_ext {
 // True: there is no such driver.
 bool shares_memory(const Entry& entry) noexcept;
 
+// Whether the driver says that the device of the entry is lost.  False: it is not, or there is no
+// such driver.
+bool is_lost(const Entry& entry) noexcept;
+
 // From which address on the driver of the entry has imported the byte of host memory
 // (zexDriverGetHostPointerBaseAddress); nullptr: it has not; nullopt: there is no such driver or
 // answer.

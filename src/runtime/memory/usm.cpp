@@ -14,6 +14,7 @@
 #include "base/lock.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/devices/entry_handles.hpp"
+#include "runtime/devices/level_zero.hpp"
 #include "runtime/memory/memory_limit.hpp"
 #include "runtime/memory/pools.hpp"
 #include "runtime/sycl/commands.hpp"
@@ -85,9 +86,12 @@ template <class... Parts>
 
 sycl::backend backend_of(const Entry& entry) { return entry.sycl->device.get_backend(); }
 
-// The runtime returns no memory of a lost device, and no reason: a command says which it is.
+// The runtime returns no memory of a lost device, and no reason.  The driver of Level Zero says so;
+// elsewhere a command does.  (The v1 adapter of Level Zero gives the driver no barrier on a queue
+// without commands.)
 void require_not_lost(const Entry& entry) {
   const WithoutGil released;
+  if (is_lost(entry)) fail_lost(entry, "the driver reports it");
   try {
     const RuntimeCall call("asking whether a device is lost");
     sycl::queue(entry.commands().state().queue).ext_oneapi_submit_barrier();
