@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/sycl/untrusted.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include "base/first_made.hpp"
@@ -19,30 +17,29 @@ namespace {
 // check.
 struct Image {
   const void* object = nullptr;
-  const std::byte* control_block = nullptr;
-
-  bool operator==(const Image& other) const noexcept {
-    return object == other.object && control_block == other.control_block;
-  }
+  const void* control_block = nullptr;
 };
 
 // The head of a control block of libstdc++.
 struct Head {
   const void* vtable;  // one for all objects of a class of one libsycl
-  std::int32_t uses;
-  std::int32_t weak_uses;  // all uses together count as one
+  std::int32_t uses;   // 0: the object was destroyed
 };
 
-// A class of the runtime, as users know it, and where it keeps things, counted from the control
-// block, which is one allocation with the object behind it.
-struct Anatomy {
+// A class of the runtime, as users know it; the vtable of its control blocks; and where the object
+// is from there, because both are one allocation.  (Of a freed handle, the allocator may overwrite
+// only the first of the two pointers.)
+struct Class {
   const char *name, *in_dpctl;
   const void* vtable;
-  std::uintptr_t object;
-  std::size_t self = 0;  // the object's weak_ptr to itself; 0: it has none
+  std::uintptr_t object_offset;
 };
 
 std::uintptr_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+std::uintptr_t offset_in(const Image& image) {
+  return number(image.object) - number(image.control_block);
+}
 
 // False: nothing of the kind can be there.
 template <class Value>
@@ -52,23 +49,15 @@ bool read(const void* address, Value* to) {
 
 // As seen on a live object.
 template <class SyclObject>
-Anatomy anatomy_of(const SyclObject& live, const char* name, const char* in_dpctl) {
+Class class_of(const SyclObject& live, const char* name, const char* in_dpctl) {
   static_assert(sizeof(SyclObject) == sizeof(Image));
-  constexpr std::size_t farthest = 256;  // it stands before any container
-  const Image image = *reinterpret_cast<const Image*>(&live);
-  Anatomy anatomy{name, in_dpctl, reinterpret_cast<const Head*>(image.control_block)->vtable,
-                  number(image.object) - number(image.control_block)};
-  Image self;
-  for (std::size_t place = sizeof(Head); place < farthest && !anatomy.self;
-       place += sizeof(void*)) {
-    if (read(image.control_block + place, &self) && self == image) anatomy.self = place;
-  }
-  return anatomy;
+  const auto& image = reinterpret_cast<const Image&>(live);
+  return {name, in_dpctl, static_cast<const Head*>(image.control_block)->vtable, offset_in(image)};
 }
 
 // The classes of this process's libsycl, as a queue of our own shows them.
 struct Classes {
-  Anatomy queue, context;
+  Class queue, context;
 };
 
 FirstMade<const Classes> the_classes;
@@ -77,30 +66,19 @@ const Classes& classes() {
   return the_classes.get_once([] {
     return sycl_call("creating a queue", [] {
       const sycl::queue live(sycl::default_selector_v, [](sycl::exception_list) {});
-      return Classes{anatomy_of(live, "sycl::queue", "dpctl.SyclQueue"),
-                     anatomy_of(live.get_context(), "sycl::context", "dpctl.SyclContext")};
+      return Classes{class_of(live, "sycl::queue", "dpctl.SyclQueue"),
+                     class_of(live.get_context(), "sycl::context", "dpctl.SyclContext")};
     });
   });
 }
 
-// Whether the object behind an image is alive; its head is that of an object of the class.
-bool is_alive(const Anatomy& ours, const Image& image, const Head& head) {
-  const auto plausible = [](std::int32_t count) {
-    return count > 0 && count < std::numeric_limits<std::int32_t>::max() / 2;
-  };
-  Image self = image;
-  return plausible(head.uses) && plausible(head.weak_uses) &&
-         number(image.object) - number(image.control_block) == ours.object &&
-         (!ours.self || (read(image.control_block + ours.self, &self) && self == image));
-}
-
 // Error(value) unless an object of the class is there.
-Image examined(const void* address, const Anatomy& ours) {
+Image examined(const void* address, const Class& ours) {
   Image image;
   Head head{};
   const bool has_head = read(address, &image) && image.object && read(image.control_block, &head);
   const bool is_ours = has_head && head.vtable == ours.vtable;
-  if (is_ours && is_alive(ours, image, head)) return image;
+  if (is_ours && head.uses > 0 && offset_in(image) == ours.object_offset) return image;
   const std::string theirs = has_head ? library_of(head.vtable) : "", own = library_of(ours.vtable);
   if (names_libsycl(theirs) && theirs != own) {
     fail(Error::Kind::value, "the object at address ", address, " belongs to ", file_name(theirs),

@@ -2,11 +2,11 @@
 // Addresses that are said to be those of a sycl::queue or a sycl::context: an int, a
 // capsule, a stream of a C table.
 //
-// Nothing at such an address is followed before it is checked, and no memory is read before a
-// system call has said that it can be.  A SYCL object of libstdc++ is one shared_ptr; its control
-// block must be one of our libsycl, count owners, and lead to an object that refers to it.  Freed,
-// overwritten and foreign objects are refused.  A forgery is not: code that can make one can write
-// anywhere in this process.
+// No memory at such an address is read before a system call has said that it can be.  A SYCL object
+// of libstdc++ is one shared_ptr; its control block must have the vtable of this process's libsycl
+// for that class, count an owner, and be in front of the object.  So what is not such an object is
+// refused, and so is one that was destroyed: the allocator overwrites the vtable.  Bytes that were
+// made to look so are not: code that can make them can write anywhere in this process.
 #pragma once
 
 #include "runtime/sycl/queue.hpp"
