@@ -42,7 +42,7 @@ void submit_a_failure(sycl::queue theirs) {
 }
 
 void submit_a_failure(const Tensor& tensor) {
-  tensor.memory->show();
+  tensor.memory->expose();
   submit_a_failure(*static_cast<const sycl::queue*>(tensor.memory->queue().share()));
 }
 
