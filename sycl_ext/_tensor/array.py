@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Array`, the base of `Tensor` and `HostView`: numbers, and operations that are missing."""
+"""`Array`, the base of `Tensor` and `HostView`: conversions to numbers, text and arrays."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._protocols.sources import tensor_device
+from sycl_ext._tensor.refusals import Refusals
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -21,59 +21,8 @@ if TYPE_CHECKING:
 
 _Number = TypeVar("_Number", int, float, complex)
 
-#: Methods of other arrays that compute.
-COMPUTING = (
-    *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "cumsum", "dot", "max"),
-    *("mean", "min", "prod", "round", "sort", "std", "sum", "var"),
-)
 
-#: Other attributes of arrays, and their replacements.
-ELSEWHERE = {
-    "__array_interface__": "x.to_numpy()",  # pillow asks for it
-    "asnumpy": "x.to_numpy()",
-    "clone": "x.copy()",
-    "cpu": "x.to_numpy(), or sycl_ext.host_view(x)",
-    "cuda": "x.to_device(device); sycl_ext.devices() lists the SYCL devices",
-    "contiguous": "x.copy()",
-    "data_ptr": "x.ptr",
-    "flags": "x.c_contiguous, x.f_contiguous and x.readonly",
-    "flatten": "x.reshape(-1).copy()",
-    "get": "x.to_numpy()",
-    "is_contiguous": "x.c_contiguous",
-    "numpy": "x.to_numpy()",
-    "permute": "x.transpose(*axes)",
-    "ravel": "x.reshape(-1)",
-    "to": "x.to_device(device)",
-    "tobytes": "x.to_numpy().tobytes()",
-    "unsqueeze": "x[None]",
-    "view": "x.reshape(shape), or x.to_numpy().view(dtype)",
-    "xpu": 'x.to_device("xpu")',
-}
-
-
-class _Missing:
-    """An attribute that tensors lack; reading it raises an AttributeError that names a replacement.
-
-    With ``__getattr__`` in its place each attribute of a tensor would be slower to read, and
-    NumPy's import of a tensor would take a third longer.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type) -> NoReturn:
-        use = f"; use {ELSEWHERE.get(self.name, '')}"
-        if self.name in COMPUTING:
-            use = f", as it does not compute; {_way(instance, f'.{self.name}()')}"
-        raise AttributeError(f"a {owner.__name__} has no {self.name}{use}")
-
-
-def _refuse(self: Array, *_: object) -> NoReturn:
-    """Refuse an operator, whatever the other operand is."""
-    raise TypeError(f"a {type(self).__name__} does not compute; {_way(self, '')}")
-
-
-class Array(_core.TensorBase):
+class Array(Refusals, _core.TensorBase):
     """A tensor or a host view: it stands for numbers, and computes nothing.
 
     Without the methods for numbers Python interprets the buffer of a tensor as text: ``int()`` of
@@ -167,51 +116,6 @@ class Array(_core.TensorBase):
         lengths, steps = [shape[axis] for axis in axes], [strides[axis] for axis in axes]
         return _core.view(self, 0, lengths, steps, None)
 
-    # ---- unsupported operations ------------------------------------------------------------------
-
-    #: The operators of NumPy's arrays leave an operation to the class of the higher priority, so
-    #: ``array + tensor`` is refused here as well. Otherwise NumPy would compute it where the host
-    #: can reach the memory, and the same program would fail on a GPU.
-    __array_priority__ = 1e6
-
-    if not TYPE_CHECKING:  # type checkers refuse operators that a class does not have
-        __neg__ = __pos__ = __invert__ = __abs__ = _refuse
-        __lt__ = __le__ = __gt__ = __ge__ = _refuse
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
-        __matmul__ = __rmatmul__ = __truediv__ = __rtruediv__ = _refuse
-        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refuse
-        __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
-        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
-
-    def __eq__(self, other: object) -> bool:
-        if other is self:
-            return True
-        if isinstance(other, _NUMBERS) or any(hasattr(type(other), name) for name in _OF_ARRAYS):
-            raise TypeError(
-                f"a {type(self).__name__} does not compute, and so compares no elements; "
-                f"{_way(self, '')}"
-            )
-        return NotImplemented  # of another kind: not equal
-
-    __hash__ = _core.TensorBase.__hash__
-
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            f"a {type(self).__name__} does not support item assignment; write through the view: "
-            "x[key].copy_from(array), or x[key].fill(number)"
-        )
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name not in (*COMPUTING, *ELSEWHERE)]
-
-
-#: Numbers, and the protocols of arrays: values with elements that `==` would have to compare.
-_NUMBERS = (bool, int, float, complex)
-_OF_ARRAYS = ("__dlpack__", "__array__", "__sycl_usm_array_interface__")
-
-for _name in (*COMPUTING, *ELSEWHERE):
-    setattr(Array, _name, _Missing(_name))
-
 
 def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:
     """Return the array in a dtype that NumPy converts to Python numbers.
@@ -244,11 +148,3 @@ def _array_of(tensor: _core.TensorBase) -> NDArray[Any]:
 def _element_of(tensor: _core.TensorBase) -> NDArray[Any]:
     """Return the only element as a 0-dimensional array."""
     return _array_of(tensor).reshape(())
-
-
-def _way(array: _core.TensorBase | None, call: str) -> str:
-    """Return the calls that compute with the elements of an array; None: of any."""
-    on_device = f"dpnp.from_dlpack(x){call} on the device, "
-    if array is not None and array.__dlpack_device__() == HOST:
-        on_device = ""
-    return f"use an array library on its elements: {on_device}x.to_numpy(){call} on the host"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import sycl_ext as sx
-from sycl_ext._tensor import array
+from sycl_ext._tensor import refusals
 
 WAY = r"does not compute.* use an array library .*x\.to_numpy\(\)"
 
@@ -121,7 +121,7 @@ def test_equality():
 
 def test_methods():
     for x in both():
-        for name in (*array.COMPUTING, *array.ELSEWHERE):
+        for name in (*refusals.COMPUTING, *refusals.ELSEWHERE):
             assert not hasattr(x, name)
             assert not hasattr(type(x), name)
             assert name not in dir(x)
@@ -133,11 +133,11 @@ def test_methods():
         assert "to_numpy" in dir(x)
 
 
-@pytest.mark.parametrize("name", array.ELSEWHERE)
+@pytest.mark.parametrize("name", refusals.ELSEWHERE)
 def test_advice_for_a_missing_attribute_runs(name):
     known = {"x": tensor(), "sycl_ext": sx, "numpy": np, "value": 3, "device": 0}
     known |= {"shape": (4,), "dtype": "int8", "axes": (1, 0)}
-    for code in array.ELSEWHERE[name].partition(";")[0].split(", or "):
+    for code in refusals.ELSEWHERE[name].partition(";")[0].split(", or "):
         if name != "xpu":  # there is no GPU
             assert eval(code, known) is not None
 
