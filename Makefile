@@ -185,7 +185,6 @@ html: $(VENV)/.html-is-ready
 
 docs: setup html
 	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-trees -b doctest docs build/docs-doctest
-	$(BIN)/python tools/search_site.py build/docs
 	$(BIN)/python -m pytest -q tests/programs/test_docs.py
 
 # ---- packages -----------------------------------------------------------------------------------

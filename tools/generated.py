@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -162,28 +161,23 @@ def consumers() -> str:
 # ---- docs/seen.md --------------------------------------------------------------------------------
 
 
-def seen() -> dict[str, Any]:
-    """Return the numbers of tools/count_tests.py."""
-    result: dict[str, Any] = json.loads((ROOT / "docs" / "seen.json").read_text())
-    return result
-
-
-def counted() -> str:
-    """Return the number of tests that passed in each environment, and the date of the count."""
-    numbers = ((f"`{name}`", f"{one['passed']:,}") for name, one in seen()["environments"].items())
-    return f"Counted on {seen()['date']}:\n\n" + table(("environment", "tests"), numbers)
-
-
 def left_out() -> str:
-    """Return the tests that cannot run in an environment."""
-    return table(
-        ("environment", "left out", "because"),
-        (
-            (f"`{name}`", tests, reason)
-            for name, entry in seen()["environments"].items()
-            for reason, tests in entry["left_out"].items()
-        ),
-    )
+    """Return the reasons for which environments leave tests out, with the environments of each."""
+    environments: dict[str, list[str]] = {}
+    for name, entries in lacks().items():
+        for reason in dict.fromkeys(entries.values()):
+            environments.setdefault(reason, []).append(f"`{name}`")
+    rows = ((", ".join(names), reason) for reason, names in environments.items())
+    return table(("environments", "leave out tests because"), rows)
+
+
+def lacks() -> dict[str, dict[str, str]]:
+    """Return the table of tests/support/lacks.py."""
+    sys.path.append(str(ROOT / "tests" / "support"))
+    from lacks import LACKS  # type: ignore[import-not-found]
+
+    found: dict[str, dict[str, str]] = LACKS
+    return found
 
 
 # ---- conda-recipe/recipe.yaml --------------------------------------------------------------------

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words that users in trouble type into the search -> the page that answers.
 
-Sphinx searches entries of the index first.  tools/search_site.py checks the results.
+Sphinx searches entries of the index first, so a word of this table finds its page first.
 """
 
 from __future__ import annotations
 
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 WORDS = {
     "concurrency": [
