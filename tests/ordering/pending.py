@@ -30,7 +30,7 @@ import sycl_ext as sx
 import ways
 from kernels import Gate, Kernels, is_usm
 from samples import USM_TYPES
-from ways import WAYS, Way
+from ways import WAYS, Tag, Way
 
 ON_GPU = os.environ.get("SYCL_EXT_ENVIRONMENT", "").startswith("opencl_gpu")
 NBYTES = 1024
@@ -113,24 +113,16 @@ def new_tensor(queue_name: str, kind: str, dtype: str = "int64", nbytes: int = N
 
 
 def reading() -> list[str]:
-    return [
-        name for name, way in WAYS.items() if way.gives not in (ways.NEW, ways.WRITES, ways.NOTHING)
-    ]
+    return [*ways.select(ways.VIEW, ways.HOST, ways.COPY, ways.EITHER, ways.NUMBER)]
 
 
 def writing() -> list[str]:
-    return [
-        name
-        for name, way in WAYS.items()
-        if way.gives == ways.WRITES or (way.is_view and not way.readonly and way.dtype == "int64")
-    ]
+    views = ways.select(ways.VIEW, ways.HOST, readonly=False, dtype="int64")
+    return [*ways.select(ways.WRITES), *views]
 
 
 def holding() -> list[str]:
-    return [
-        name for name, way in WAYS.items()
-        if way.is_view and way.holds and way.dtype == "int64"
-    ]  # fmt: skip
+    return [*ways.select(ways.VIEW, ways.HOST, holds=True, dtype="int64")]
 
 
 def exists(does: str, name: str, queue_name: str, kind: str) -> bool:
@@ -140,8 +132,8 @@ def exists(does: str, name: str, queue_name: str, kind: str) -> bool:
         return False
     if queue_name == "private" and way.default:
         # A copy: nothing to write to, and on an OpenCL GPU nothing that is made unasked.
-        return does == "read" and not apart and "C table" not in name and "c_exchange" not in name
-    if "without stream" in name and queue_name == "own, kernel on device's":
+        return does == "read" and not apart and Tag.C_TABLE not in way.tags
+    if Tag.WITHOUT_STREAM in way.tags and queue_name == "own, kernel on device's":
         return False  # the queue that the producer shows is not that of its work
     if queue_name.startswith("foreign"):  # its maker also frees it
         return way.dtype == "int64" and does != "drop"

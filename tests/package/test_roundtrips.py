@@ -5,8 +5,7 @@ A view is of the memory itself, with its strides; a copy is of memory of its own
 with GPUs run this file as well, on tensors of a GPU.
 """
 
-import re
-
+import dpctl
 import numpy as np
 import pytest
 
@@ -15,20 +14,17 @@ import samples
 import sycl_ext as sx
 import ways
 from samples import DTYPE_NAMES, LAYOUTS, bits, strides_of, values
-from ways import COPY, HOST, NEW, NOTHING, NUMBER, VIEW, WAYS, WRITES
+from ways import COPY, EITHER, HOST, NEW, VIEW, WAYS, WRITES, Tag
 
 #: But for `empty`, whose elements are anything.
-ARRAYS = {
-    name: way
-    for name, way in WAYS.items()
-    if way.gives not in (NUMBER, NOTHING, WRITES) and not name.startswith("empty")
-}
+ARRAYS = ways.select(VIEW, HOST, COPY, EITHER, NEW, without={Tag.UNINITIALIZED, Tag.KERNELS})
+WRITERS = ways.select(WRITES, without={Tag.ONE_NUMBER})
 #: None: the default device, whose memory the host reaches.
 GPU = next((device for device in sx.devices() if device.device_type == "gpu"), None)
 #: One of each size.
 SIZES = ("bool", "bfloat16", "float32", "int64", "complex128")
-#: Stand-ins have no parts and no kernels.
-NOT_ON_GPUS = re.compile(r"part|dpnp|of a host_view\(copy=False\)" if GPU else r"\0")
+#: Stand-ins have neither sub-devices of this kind nor kernels.
+NOT_HERE = {Tag.SUB_DEVICE, Tag.DPNP, Tag.CPU_ONLY} if GPU else set()
 
 
 def dtypes_of(usm_type):
@@ -40,7 +36,7 @@ def ways_for(tensor, ways_there):
     """Those that take a tensor, by name."""
     for name, way in ways_there.items():
         reached = tensor.host_accessible or not way.host
-        if reached and way.takes(tensor) and not NOT_ON_GPUS.search(name):
+        if reached and way.takes(tensor) and not way.tags & NOT_HERE:
             yield name, way
 
 
@@ -96,10 +92,9 @@ def test_tensors(layout, usm_type):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_writes(layout, usm_type):
     wrong = []
-    writes = {name: way for name, way in WAYS.items() if way.gives == WRITES}
     for dtype in dtypes_of(usm_type):
         tensor, array = LAYOUTS[layout].tensor(dtype, usm_type, GPU)
-        for seed, (name, way) in enumerate(ways_for(tensor, writes), 10):
+        for seed, (name, way) in enumerate(ways_for(tensor, WRITERS), 10):
             new = values(array.shape, dtype, seed)
             way.call(tensor, new)
             if bits(tensor.to_numpy()) != bits(new):
@@ -140,10 +135,10 @@ def test_ways_read_arrays_of_each_producer(source):
             memory = ways.address_of(getattr(made, "array", made))
             for name, way in ways_for(facts, ARRAYS):
                 if way.any:
-                    moves = name.startswith("exchange") and (
+                    moves = Tag.EXCHANGE in way.tags and (
                         facts.reversed
-                        or (name == "exchange(dpnp)" and source not in OF_USM)
-                        or (name == "exchange(torch)" and facts.readonly)
+                        or (Tag.DPNP in way.tags and way.is_view and source not in OF_USM)
+                        or (Tag.TORCH in way.tags and facts.readonly)
                     )
                     wrong[name, dtype, layout] = problem(
                         way, made, facts, array, None if moves else memory
@@ -166,13 +161,13 @@ def test_arrays_that_numpy_does_not_export(layout):
 
 def test_results_stay_on_the_device_of_the_memory(private, usm_type):
     """A view is on the device of the memory, and so are empty_like and a copy without a device."""
-    queue = ways.dpctl.SyclQueue(private.sycl_context, private.sycl_device, property="in_order")
+    queue = dpctl.SyclQueue(private.sycl_context, private.sycl_device, property="in_order")
     tensor = sx.empty((3, 4), usm_type=usm_type, device=queue).copy_from(values((3, 4)))
-    copies = ("Tensor.copy", "Tensor.copy('F')", "Tensor.__copy__", "Tensor.__deepcopy__")
     for name, way in ARRAYS.items():
         is_here = way.gives == VIEW and not way.default and not way.flagless
-        if is_here or name in (*copies, "Tensor.to_device(copy=True)", "zeros_like"):
+        if is_here or Tag.STAYS in way.tags:
             found = way.call(tensor)
             if isinstance(found, sx.Tensor):
                 assert (found.device, found.usm_type) == (private, usm_type), name
-                assert found.sycl_queue == queue or "to_device" in name, name
+                if ways.public_name(name) != "Tensor.to_device":
+                    assert found.sycl_queue == queue, name

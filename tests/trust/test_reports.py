@@ -52,10 +52,11 @@ class OnXpu(torch.Tensor):
         return self.source.__dlpack__(max_version=max_version)
 
 
+#: But for copies to a tensor, which is made like the producer.
 ANYTHING = [
     name
-    for name, way in WAYS.items()
-    if way.any and way.gives in (ways.VIEW, ways.HOST, ways.COPY) and "copy_from" not in name
+    for name in ways.select(ways.VIEW, ways.HOST, ways.COPY, any=True)
+    if ways.public_name(name) != "Tensor.copy_from"
 ]
 
 

@@ -23,15 +23,14 @@ VERSIONED = {"max_version": (1, 0)}
 
 # ---- read-only on every way out -----------------------------------------------------------------
 
-VIEWS = [name for name, way in WAYS.items() if way.is_view and way.dtype == "int64"]
+VIEWS = ways.select(ways.VIEW, ways.HOST, dtype="int64")
 REFUSED = {
     "writable buffer": lambda t: (ctypes.c_char * 8).from_buffer(t),
     "assignment": lambda t: t.__setitem__(0, 1),
     "readonly": lambda t: setattr(t, "readonly", False),
     **{
         name: lambda t, way=way: way.call(t, np.zeros(64, "int64"))
-        for name, way in WAYS.items()
-        if way.gives == ways.WRITES
+        for name, way in ways.select(ways.WRITES).items()
     },
 }
 

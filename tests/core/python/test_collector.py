@@ -66,16 +66,16 @@ collector = threading.Thread(target=collect, daemon=True)
 EACH_WAY = """
 array = np.arange(COUNT)
 
+others = {ways.Tag.KERNELS, ways.Tag.TORCH, ways.Tag.TVM_FFI}  # their imports take long
+if sys.argv[1] != "cpu":
+    others.add(ways.Tag.SUB_DEVICE)
+
 def call_each_way(tensor, calls):
-    for name, way in ways.WAYS.items():
-        if way.dtype != "int64" or way.needs or not way.takes(tensor) or way.gives == ways.NOTHING:
+    for name, way in ways.select(without=others, dtype="int64").items():
+        if not way.takes(tensor) or way.gives == ways.NOTHING:
             continue
         if way.host and not tensor.device.host_accessible(tensor.usm_type):
             continue
-        if "exchange(dpnp" in name or "torch" in name or "tvm_ffi" in name:
-            continue  # their imports take longer than all else here
-        if "part" in name and sys.argv[1] != "cpu":
-            continue  # the stand-in has tiles, and is not partitioned equally
         arguments = (tensor, array) if way.gives == ways.WRITES else (tensor,)
         for _ in range(calls):
             way.call(*arguments)

@@ -21,7 +21,7 @@ from producers import Producer, over
 from samples import bits, values
 from sycl_ext import _core
 from waiting import eventually
-from ways import WAYS
+from ways import Tag
 
 VERSIONED = {"max_version": (1, 0)}
 
@@ -39,8 +39,8 @@ def numbers(nbytes=1000, **where):
 #: Every view that holds the memory of a tensor, in its place.
 HOLDERS = {
     name: way
-    for name, way in WAYS.items()
-    if way.is_view and way.holds and way.dtype == "int64" and not name.startswith("exchange(dpnp")
+    for name, way in ways.select(ways.VIEW, ways.HOST, holds=True, dtype="int64").items()
+    if not {Tag.EXCHANGE, Tag.DPNP} <= way.tags
 }
 
 
@@ -262,7 +262,7 @@ def test_drop_of_a_long_chain_of_views_needs_little_stack():
 import dpctl.memory, numpy as np, sycl_ext as sx, threading, time
 from sycl_ext import _core
 from ways import Described
-from way_parts import HandedOn
+from ways.parts import HandedOn
 
 device = sx.device()
 devices = device, device.create_sub_devices([1, 1])[0]
@@ -304,9 +304,11 @@ WEAK = {
 }
 
 #: Functions that take it, and give its elements.
-TAKEN = (ways.VIEW, ways.HOST, ways.COPY)
 TAKERS = {
-    **{name: way.call for name, way in WAYS.items() if way.any and way.gives in TAKEN},
+    **{
+        name: way.call
+        for name, way in ways.select(ways.VIEW, ways.HOST, ways.COPY, any=True).items()
+    },
     "from_dlpack(device)": lambda x: sx.from_dlpack(x, device=0, copy=True),
     "as_tensor(device)": lambda x: sx.as_tensor(x, device=0),
 }
@@ -317,7 +319,8 @@ TAKERS = {
     [
         (what, taker)
         for what, taker in itertools.product(WEAK, TAKERS)
-        if not (what == "a description" and taker.startswith("from_dlpack"))  # it is not a producer
+        # a description is not a producer
+        if not (what == "a description" and ways.public_name(taker) == "from_dlpack")
     ],
 )
 def test_view_of_a_weak_proxy_keeps_the_object(what, taker):

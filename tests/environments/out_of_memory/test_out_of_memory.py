@@ -4,8 +4,6 @@
 This device checks each block by itself; the stand-in GPU is the device that fills up.
 """
 
-import re
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ import sycl_ext as sx
 import ways
 from dlpack_conformance.structs import ONE_API
 from extensions import labs
-from ways import WAYS
+from ways import WAYS, Tag
 
 TOO_MUCH = 100 << 20
 ROOM = 1 << 20
@@ -32,16 +30,8 @@ CALLS = {
         TOO_MUCH, "uint8", usm_type=kind, device=sx.device().sycl_queue
     ),
 }
-#: Copies on the host, of less, and only of USM.
-OTHERS = re.compile("to_numpy|__array__|np[.]|host|slice|interface|dpnp")
 #: Ways that copy an array to a device where it does not fit; an export of host memory also does.
-COPIES = ["Tensor.__dlpack__"] + [
-    name
-    for name, way in WAYS.items()
-    if way.gives == ways.COPY
-    and name.startswith(("Tensor.", "from_dlpack", "as_tensor"))
-    and not OTHERS.search(name)
-]
+COPIES = ["Tensor.__dlpack__", *ways.tagged(Tag.ALLOCATES)]
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -6,7 +6,6 @@ are untouched, and the same operation then works.
 """
 
 import gc
-import re
 
 import dpctl
 import dpctl.memory
@@ -19,7 +18,7 @@ import ways
 from generated import alive, attempt
 from samples import bits, values
 from sycl_ext import _core
-from ways import WAYS
+from ways import Tag
 
 SMALL, LARGE = (30, 40), (1500, 2000)  # by one command; staged in several blocks
 
@@ -77,14 +76,15 @@ def written(world, way):
 
 #: Ways with commands of other libraries, or of a test; parts, which not every GPU has; and memory
 #: with anything in it.
-OTHERS = re.compile("dpnp|torch|tvm|dpctl|without stream|of a C table|part|empty")
+OTHERS = {
+    *(Tag.DPNP, Tag.TORCH, Tag.TVM_FFI, Tag.DPCTL, Tag.FIRST_COMMAND),
+    *(Tag.SUB_DEVICE, Tag.UNINITIALIZED),
+}
 
 
 def of_ways():
     """The ways of the registry, in the memory of a GPU."""
-    for name, way in WAYS.items():
-        if way.host or way.dtype != "int64" or OTHERS.search(name):
-            continue
+    for name, way in ways.select(without=OTHERS, host=False, dtype="int64").items():
         if way.gives in (ways.VIEW, ways.HOST, ways.COPY, ways.NEW):
             yield name, lambda w, way=way: seen(way.call(w.a))
         elif way.gives == ways.WRITES:

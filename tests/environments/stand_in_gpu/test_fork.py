@@ -4,7 +4,7 @@
 import environments
 
 SETUP = """
-import gc, os, re, signal, warnings
+import gc, os, signal, warnings
 import numpy as np
 import sycl_ext as sx
 import ways
@@ -39,14 +39,16 @@ small = sx.zeros(10, device=gpu)  # and a block of its size in the pool
 del small
 on_the_cpu = sx.as_tensor(numbers, device="opencl:cpu:0")
 
-others = re.compile("dpnp|torch|tvm|part")
+OF_US = ways.select(
+    *(ways.COPY, ways.HOST, ways.NEW, ways.WRITES),
+    without={ways.Tag.DPNP, ways.Tag.TORCH, ways.Tag.TVM_FFI, ways.Tag.SUB_DEVICE},
+    host=False, dtype="int64",
+)
 
 def work():
     calls = {
         name: lambda way=way: way.call(*([few, ones] if way.gives == ways.WRITES else [few]))
-        for name, way in ways.WAYS.items()
-        if way.gives in (ways.COPY, ways.HOST, ways.NEW, ways.WRITES)
-        and not way.host and way.dtype == "int64" and not others.search(name)
+        for name, way in OF_US.items()
     }
     calls["of many bytes"] = lambda: tensor[::2].to_numpy()
     calls["from the CPU"] = lambda: on_the_cpu.to_device(gpu)

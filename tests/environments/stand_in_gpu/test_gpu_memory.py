@@ -15,7 +15,7 @@ import sycl_ext as sx
 from dlpack_conformance.structs import READ_ONLY, call_deleter, managed_in, take
 from producers import Foreign, as_strided, check_export
 from samples import LAYOUTS, bits, numbers, values
-from way_results import Described
+from ways import Described
 
 # ---- the table -----------------------------------------------------------------------------------
 

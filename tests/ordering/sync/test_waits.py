@@ -14,17 +14,14 @@ import pytest
 import sycl_ext as sx
 import ways
 from lab import DTYPE, LENGTH, at, of, usm
-from ways import WAYS
+from ways import WAYS, Tag
 
 #: Ways to elements, but for those with commands of a library that has waits of its own.
-READING = {
-    name: way
-    for name, way in WAYS.items()
-    if way.gives in (ways.VIEW, ways.HOST, ways.COPY, ways.EITHER)
-    and way.dtype == "int64"
-    and not way.needs
-    and "part" not in name  # these GPUs have none
-}
+READING = ways.select(
+    *(ways.VIEW, ways.HOST, ways.COPY, ways.EITHER),
+    without={Tag.KERNELS, Tag.SUB_DEVICE},
+    dtype="int64",
+)
 
 
 def seen_by(name):

@@ -18,9 +18,10 @@ import dpnp
 import numpy as np
 
 import sycl_ext as sx
+import ways
 from samples import USM_TYPES
 from sycl_ext import _core
-from ways import COPY, HOST, VIEW, WAYS, WRITES
+from ways import COPY, HOST, VIEW, WAYS, WRITES, Tag
 
 LENGTH = 1000
 CPU, GPU = "opencl:cpu", "level_zero:gpu:0"
@@ -53,9 +54,8 @@ def dpctl_memory(kind: str) -> Callable[[], Any]:
 
 def of_ways() -> Iterator[Route]:
     """Each way on both devices; views with the kinds of USM by turns."""
-    for turn, (name, way) in enumerate(WAYS.items()):
-        if way.dtype != "int64" or way.needs or "part" in name:  # these GPUs have no parts
-            continue
+    on_each = ways.select(without={Tag.KERNELS, Tag.SUB_DEVICE}, dtype="int64")
+    for turn, (name, way) in enumerate(on_each.items()):
         kind = USM_TYPES[turn % 3]
         reached = "shared" if kind == "device" else kind
         if way.gives == VIEW:
@@ -67,7 +67,7 @@ def of_ways() -> Iterator[Route]:
         call = way.call if way.gives != WRITES else lambda t, way=way: way.call(t, ONES)
         if way.gives in (COPY, HOST, WRITES) and not way.host:
             yield Route("copies", name, tensor(GPU, "device"), call, way.copies)
-            if not any(word in name for word in ("private", "wait", ", dpnp")):  # a command
+            if Tag.COMMAND not in way.tags:
                 yield Route("copies by the host", name, tensor(CPU, "device"), call)
 
 

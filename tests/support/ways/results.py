@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of the ways of `ways`, whatever they are: read, written to, and looked at."""
+"""The results of the ways, whatever they are: read, written to, and looked at."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the rows of `ways`: queues, consumers, producers, and the layouts that they take."""
+"""The parts of the rows: queues, consumers, producers, and the layouts that they take."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dlpack_conformance.structs import (
     exchange_api,
     managed_in,
 )
-from way_results import Address, Described, is_writable, module
+from ways.results import Address, Described, is_writable, module
 
 V1 = {"max_version": (1, 0)}
 
@@ -260,6 +260,10 @@ def is_compact(x: Any) -> bool:
 
 def is_known_compact(x: Any) -> bool:
     return is_compact(x) and numpy_knows(x)
+
+
+def is_compact_bfloat16(x: Any) -> bool:
+    return is_compact(x) and has_axes(x) and str(x.dtype) == "bfloat16"
 
 
 def is_forward(x: Any) -> bool:
