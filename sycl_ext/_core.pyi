@@ -211,7 +211,7 @@ class IpcExport:
     @property
     def exposed(self) -> int: ...
 
-def adopt(tensor: TensorBase, entry: Entry, queue: Queue | None, /) -> Tensor:
+def adopt(tensor: TensorBase, entry: Entry, /, *, queue: Queue | None = None) -> Tensor:
     """The same host memory as 'system' USM of an entry."""
 
 def of_kind(tensor: TensorBase, usm_type: str, /) -> Tensor:
@@ -232,7 +232,7 @@ def allocate(
 ) -> Tensor:
     """A new compact tensor; `dedicated`: in 'device' USM that can be shared with other processes."""
 
-def as_ndarray(tensor: TensorBase, wait: bool, /) -> NDArray[Any]:
+def as_ndarray(tensor: TensorBase, /, *, wait: bool) -> NDArray[Any]:
     """A numpy.ndarray over host-reachable memory, whose base is the tensor; without `wait` None if work may be pending."""
 
 def borrow(
@@ -240,15 +240,15 @@ def borrow(
     dtype: str,
     shape: Sequence[int],
     strides: Sequence[int],
+    /,
     readonly: bool,
     owner: object,
-    entry: Entry | None,
-    queue: Queue | None,
-    /,
+    entry: Entry | None = None,
+    queue: Queue | None = None,
 ) -> Tensor:
     """A view of memory that `owner` keeps alive: USM of the entry, or host memory without one; `pointer` is its first element."""
 
-def as_usm(tensor: TensorBase, thorough: bool, /) -> TensorBase:
+def as_usm(tensor: TensorBase, /, *, thorough: bool = False) -> TensorBase:
     """The USM that the host memory of a tensor is in, or the tensor unchanged; `thorough`: also USM of contexts that are only known from pointers."""
 
 def begin_copy(tensor: TensorBase, source: TensorBase, /) -> Commands:
@@ -257,7 +257,7 @@ def begin_copy(tensor: TensorBase, source: TensorBase, /) -> Commands:
 def begin_copy_to_host(tensor: TensorBase, /) -> tuple[Tensor, Commands]:
     """A compact host copy, and the commands that fill it."""
 
-def capsule_from_pointer(address: SupportsIndex, versioned: bool, /) -> CapsuleType:
+def capsule_from_pointer(address: SupportsIndex, /, *, versioned: bool) -> CapsuleType:
     """A capsule over a DLManagedTensor[Versioned]* that C code made; it takes ownership."""
 
 def context_in_capsule(capsule: CapsuleType, /) -> int:
@@ -270,7 +270,11 @@ def copy_elements(target: TensorBase, source: TensorBase, /) -> None:
     """Copies all elements."""
 
 def copy_to_entry(
-    tensor: TensorBase, entry: Entry, usm_type: str, order: str, queue: Queue | None
+    tensor: TensorBase,
+    entry: Entry,
+    usm_type: str,
+    order: str = "C",
+    queue: Queue | None = None,
 ) -> Tensor:
     """A compact copy on another entry, or on the same one."""
 
@@ -292,7 +296,7 @@ def entry_count() -> int:
 def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex, /) -> Entry:
     """Entry of the device that a USM block of the context was allocated on."""
 
-def entry_of_context(context_address: SupportsIndex, wanted: Entry | None, /) -> Entry:
+def entry_of_context(context_address: SupportsIndex, /, *, wanted: Entry | None = None) -> Entry:
     """Entry of the sycl::context at an address, which the caller guarantees to be valid, for the device of an entry; None: its only device."""
 
 def entry_of_device(device_address: SupportsIndex, /) -> Entry:
@@ -311,13 +315,17 @@ def import_capsule(
     x: Any,
     capsule: object,
     device: tuple[int, int],
-    never_copy: bool,
-    readonly: bool,
-    queue: Queue | None,
-    base: object,
     /,
+    never_copy: bool = False,
+    readonly: bool = False,
+    queue: Queue | None = None,
+    base: object = None,
 ) -> TensorBase:
-    """The memory in a capsule that a producer returned for a device; `queue`: the producer's queue."""
+    """The memory in a capsule that a producer returned for a device.
+
+    `never_copy`: CopyRefusedError if the producer says that it made a copy. `readonly`: the tensor
+    is read-only, whatever the capsule says. `queue` is the producer's. `base` is that of the tensor.
+    """
 
 def consume_capsule(capsule: object, /) -> tuple[TensorBase, bool]:
     """The memory in a capsule, and whether it was made for this call."""
@@ -328,7 +336,7 @@ def import_through_table(x: object, /) -> tuple[TensorBase, bool] | None:
 def facts_of_class(cls: type, /) -> int:
     """The cached bits of _protocols.imports.facts_of_class."""
 
-def as_host_view(tensor: TensorBase, source: object, /) -> HostView:
+def as_host_view(tensor: TensorBase, /, *, source: object = None) -> HostView:
     """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it.
 
     `source`: the object that it is a view of, or None. The base is its base, if it has one.
@@ -348,18 +356,22 @@ def loaded_libsycl() -> list[str]:
 
 def make_capsule(
     tensor: TensorBase,
+    /,
+    *,
     versioned: bool,
     device: tuple[int, int],
-    copied: bool,
-    null_data: bool,
-    companion: object,
-    *,
+    copied: bool = False,
+    null_data: bool = True,
+    companion: object = None,
     queue: Queue | None = None,
 ) -> CapsuleType:
     """A DLPack capsule over the tensor's memory; `queue`: of the consumer's work; `null_data`: NULL if there are no elements.  `companion` lives as long as the export."""
 
-def extent_of(tensor: TensorBase, of_memory: bool, /) -> tuple[int, int]:
-    """Size of the block, or of the bytes of all elements, and where the first element is in it."""
+def extent_in_block(tensor: TensorBase, /) -> tuple[int, int]:
+    """Bytes of the block, and where the first element is in them."""
+
+def extent_of_elements(tensor: TensorBase, /) -> tuple[int, int]:
+    """Bytes from the lowest element to the highest, and where the first element is in them."""
 
 def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
     """Entry id (None: host memory), kind, bytes now and at most, blocks now and in all, cached bytes."""
@@ -367,11 +379,14 @@ def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
 def native_stream(entry: Entry, /) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
-def watch_requests(handed: object, requests: list[object] | None, /) -> None:
-    """Has a tensor record its use by a consumer, until None is given instead of a list.
+def watch_requests(handed: object, requests: list[object], /) -> None:
+    """Has a tensor record its use by a consumer in a list, until `unwatch_requests`.
 
     None in the list: the memory was requested. True: it was taken. A capsule: this one was returned.
     """
+
+def unwatch_requests(handed: object, /) -> None:
+    """Ends the record of `watch_requests`."""
 
 def note_request(tensor: TensorBase, /) -> None:
     """Records that the memory of a watched tensor was requested."""
@@ -379,14 +394,15 @@ def note_request(tensor: TensorBase, /) -> None:
 def open_ipc(
     entry: Entry,
     handle: bytes,
+    /,
+    *,
     nbytes: SupportsIndex,
     offset: SupportsIndex,
     dtype: str,
     shape: Sequence[int],
     strides: Sequence[int],
-    readonly: bool,
-    lease: object,
-    /,
+    readonly: bool = False,
+    lease: object = None,
 ) -> Tensor:
     """A tensor in the block behind an inter-process handle of another process.
 
@@ -395,13 +411,14 @@ def open_ipc(
 
 def open_own(
     own: TensorBase,
+    /,
+    *,
     nbytes: SupportsIndex,
     offset: SupportsIndex,
     dtype: str,
     shape: Sequence[int],
     strides: Sequence[int],
-    readonly: bool,
-    /,
+    readonly: bool = False,
 ) -> Tensor:
     """What `open_ipc` returns for a handle of `own`, which is of this process: a view of it."""
 
@@ -451,10 +468,11 @@ def set_no_device_advice(advice: bytes, driver: bytes, /) -> None:
 
 def set_hooks(
     fields: dict[str, Any],
+    /,
+    *,
     copy_refused_error: type[Exception],
     sycl_error: type[Exception],
     trace: bool,
-    /,
 ) -> None:
     """Sets the parts of the Python package that the core uses; called once, by the package."""
 
@@ -475,8 +493,8 @@ def view(
     offset: SupportsIndex,
     shape: Sequence[int],
     strides: Sequence[int],
-    readonly: bool | None,
     /,
+    readonly: bool | None = None,
 ) -> Tensor:
     """A view; `offset` and `strides` count elements. `readonly`: None: as the tensor is."""
 
@@ -495,7 +513,7 @@ def empty(
 ) -> Tensor:
     """Return a new, uninitialised tensor."""
 
-def find_memory(x: Any, /, copy: bool | None = None, dlpack: bool = False) -> TensorBase:
+def find_memory(x: Any, /, *, copy: bool | None = None, dlpack_only: bool = False) -> TensorBase:
     """The memory of any object, where it is, by the best protocol that it supports, or only by DLPack."""
 
 def exchange(x: Any, consumer: Any, copy: bool | None, host_copy: bool, device: Any, /) -> Any:
@@ -534,8 +552,8 @@ class _test:  # noqa: N801
         """A call that check_gil must find."""
 
     @staticmethod
-    def check_gil(check: bool, /) -> None:
-        """Whether a breach of the rules of the GIL ends the process."""
+    def check_gil() -> None:
+        """Has a breach of the rules of the GIL end the process from now on."""
 
     @staticmethod
     def deferred_frees() -> int:

@@ -47,9 +47,9 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
 // Has the rules of the GIL checked: no call of the runtime that can wait is made with it, and what
 // the collector reads rises only with it.  Nobody has it any more when the interpreter has ended.
 bool may_raise_keepers() noexcept { return is_current() || !python_is_alive(); }
-void check_gil(bool check) noexcept {
-  check_gil_at_runtime_calls(check ? holds_gil : nullptr);
-  is_gil_held = check ? may_raise_keepers : nullptr;
+void check_gil() noexcept {
+  check_gil_at_runtime_calls(holds_gil);
+  is_gil_held = may_raise_keepers;
 }
 
 bool ask_handler_for_room(const Entry& limited, std::size_t nbytes) {
@@ -72,7 +72,7 @@ void bind_devices(py::module_& m) {
   answer_for_dpctl();
   make_room = ask_handler_for_room;
 #ifndef NDEBUG
-  check_gil(true);
+  check_gil();
 #endif
   py::module_ tests = m.def_submodule("_test");
   tests.def("check_gil", &check_gil);
@@ -148,9 +148,12 @@ void bind_devices(py::module_& m) {
           const WithoutGil released;
           return create_sub_devices(entry, {std::move(way), std::move(counts)});
         });
-  m.def("entry_of_context", [](std::uintptr_t context, std::optional<const Entry*> wanted) {
-    return &entry_of_context(address(context), wanted ? (*wanted)->device_address() : nullptr);
-  });
+  m.def(
+      "entry_of_context",
+      [](std::uintptr_t context, std::optional<const Entry*> wanted) {
+        return &entry_of_context(address(context), wanted ? (*wanted)->device_address() : nullptr);
+      },
+      py::arg("context_address"), py::pos_only(), py::kw_only(), py::arg("wanted") = std::nullopt);
   m.def("register_context_of", &register_context_of);
   m.def("context_in_capsule", [](const py::object& capsule) {
     const void* context = referenced(capsule, "SyclContextRef");

@@ -16,16 +16,19 @@ namespace {
 // An instance, and whether it is a copy.
 using Wrapped = std::pair<py::object, bool>;
 Wrapped wrapped(Imported&& imported) {
-  return {own(wrap_tensor(std::move(imported.tensor), nullptr)), imported.copied};
+  return {own(wrap_tensor(std::move(imported.tensor))), imported.copied};
 }
 
 }  // namespace
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  m.def("watch_requests", [](const py::object& handed, const py::object& requests) {
-    watch_requests(handed.ptr(), requests.ptr());
-  });
+  m.def("watch_requests",
+        [](const py::object& handed, const py::typing::List<py::object>& requests) {
+          watch_requests(handed.ptr(), requests.ptr());
+        });
+  m.def("unwatch_requests",
+        [](const py::object& handed) { watch_requests(handed.ptr(), nullptr); });
   m.def("note_request", [](const py::object& tensor) {
     (void)tensor_of(tensor.ptr());
     note_request(tensor.ptr(), Py_None);
@@ -40,18 +43,28 @@ void bind_dlpack(py::module_& m) {
                                 {read_device(device), copied, null_data, queue ? &*queue : nullptr,
                                  Owner(kept, release_python_object)}));
       },
-      py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
-      py::arg("null_data"), py::arg("companion"), py::kw_only(), py::arg("queue") = std::nullopt);
+      py::arg("tensor"), py::pos_only(), py::kw_only(), py::arg("versioned"), py::arg("device"),
+      py::arg("copied") = false, py::arg("null_data") = true, py::arg("companion") = py::none(),
+      py::arg("queue") = std::nullopt);
   m.def("consume_capsule",
         [](const py::object& capsule) { return wrapped(consume_capsule(capsule.ptr())); });
-  m.def("import_capsule", [](const py::object& x, const py::object& capsule,
-                             const std::pair<int, int>& device, bool never_copy, bool readonly,
-                             const std::optional<Queue>& queue, const py::object& base) {
-    const DLDevice expected = read_device(device);
-    const ImportOptions options{&expected, false, nullptr, queue ? &*queue : nullptr};
-    return own(import_capsule(x.ptr(), capsule.ptr(), options, never_copy, readonly, base.ptr())
-                   .release());
-  });
+  m.def(
+      "import_capsule",
+      [](const py::object& x, const py::object& capsule, const std::pair<int, int>& device,
+         bool never_copy, bool readonly, const std::optional<Queue>& queue,
+         const py::object& base) {
+        const DLDevice expected = read_device(device);
+        CapsuleOptions options;
+        options.content.expected = &expected;
+        options.content.queue = queue ? &*queue : nullptr;
+        options.never_copy = never_copy;
+        options.readonly = readonly;
+        options.base = base.ptr();
+        return own(import_capsule(x.ptr(), capsule.ptr(), options).release());
+      },
+      py::arg("x"), py::arg("capsule"), py::arg("device"), py::pos_only(),
+      py::arg("never_copy") = false, py::arg("readonly") = false, py::arg("queue") = std::nullopt,
+      py::arg("base") = py::none());
   m.def("import_through_table", [](const py::object& x) -> std::optional<Wrapped> {
     std::optional<Imported> imported =
         import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));
@@ -61,9 +74,12 @@ void bind_dlpack(py::module_& m) {
   m.def("facts_of_class", [](const py::type& cls) {
     return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
   });
-  m.def("capsule_from_pointer", [](std::uintptr_t managed, bool versioned) {
-    return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
-  });
+  m.def(
+      "capsule_from_pointer",
+      [](std::uintptr_t managed, bool versioned) {
+        return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
+      },
+      py::arg("address"), py::pos_only(), py::kw_only(), py::arg("versioned"));
 }
 
 }  // namespace sycl_ext

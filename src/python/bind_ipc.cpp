@@ -49,33 +49,44 @@ void bind_ipc(py::module_& m) {
       .def_property_readonly("data",
                              [](const IpcExport& handle) { return py::bytes(handle.bytes); })
       .def_readonly("exposed", &IpcExport::exposed);
-  m.def("extent_of", [](const Tensor& tensor, bool of_memory) {
-    const Allocation& memory = *tensor.memory;
-    const ByteRange bytes = of_memory ? ByteRange{memory.data, memory.nbytes} : byte_range(tensor);
+  const auto extent_in = [](const ByteRange& bytes, const Tensor& tensor) {
     return std::make_pair(bytes.nbytes, bytes.begin ? tensor.data - bytes.begin : 0);
+  };
+  m.def("extent_in_block", [extent_in](const Tensor& tensor) {
+    return extent_in({tensor.memory->data, tensor.memory->nbytes}, tensor);
   });
+  m.def("extent_of_elements",
+        [extent_in](const Tensor& tensor) { return extent_in(byte_range(tensor), tensor); });
   m.def("has_ipc", &has_ipc);
-  m.def("open_ipc", [](const Entry& entry, const py::bytes& handle, std::size_t nbytes,
-                       std::size_t offset, const std::string& dtype, const py::sequence& shape,
-                       const py::sequence& strides, bool readonly, const py::object& lease) {
-    const Described array(offset, dtype, shape, strides, readonly);
-    Owner kept(Py_NewRef(lease.ptr()), release_python_object);
-    const Memory memory = open_ipc(entry, handle, nbytes, std::move(kept));
-    return array.in(memory, {memory->data, memory->nbytes});
-  });
-  m.def("open_own",
-        [](const Tensor& own, std::size_t nbytes, std::size_t offset, const std::string& dtype,
-           const py::sequence& shape, const py::sequence& strides, bool readonly) {
-          const Described array(offset, dtype, shape, strides, readonly);
-          const Memory& memory = own.memory;
-          std::byte* const begin = byte_range(own).begin;
-          const auto left = static_cast<std::size_t>(memory->data + memory->nbytes - begin);
-          if (nbytes > left) {
-            fail(Error::Kind::buffer, "the handle is of this process, and leads to ", left,
-                 " bytes; ", nbytes, " were asked for");
-          }
-          return array.in(memory, {begin, nbytes});
-        });
+  m.def(
+      "open_ipc",
+      [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,
+         const std::string& dtype, const py::sequence& shape, const py::sequence& strides,
+         bool readonly, const py::object& lease) {
+        const Described array(offset, dtype, shape, strides, readonly);
+        Owner kept(Py_NewRef(lease.ptr()), release_python_object);
+        const Memory memory = open_ipc(entry, handle, nbytes, std::move(kept));
+        return array.in(memory, {memory->data, memory->nbytes});
+      },
+      py::arg("entry"), py::arg("handle"), py::pos_only(), py::kw_only(), py::arg("nbytes"),
+      py::arg("offset"), py::arg("dtype"), py::arg("shape"), py::arg("strides"),
+      py::arg("readonly") = false, py::arg("lease") = py::none());
+  m.def(
+      "open_own",
+      [](const Tensor& own, std::size_t nbytes, std::size_t offset, const std::string& dtype,
+         const py::sequence& shape, const py::sequence& strides, bool readonly) {
+        const Described array(offset, dtype, shape, strides, readonly);
+        const Memory& memory = own.memory;
+        std::byte* const begin = byte_range(own).begin;
+        const auto left = static_cast<std::size_t>(memory->data + memory->nbytes - begin);
+        if (nbytes > left) {
+          fail(Error::Kind::buffer, "the handle is of this process, and leads to ", left,
+               " bytes; ", nbytes, " were asked for");
+        }
+        return array.in(memory, {begin, nbytes});
+      },
+      py::arg("own"), py::pos_only(), py::kw_only(), py::arg("nbytes"), py::arg("offset"),
+      py::arg("dtype"), py::arg("shape"), py::arg("strides"), py::arg("readonly") = false);
 }
 
 }  // namespace sycl_ext

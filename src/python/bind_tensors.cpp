@@ -94,14 +94,18 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("entry"), py::arg("usm_type"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
       py::arg("queue") = std::nullopt, py::arg("zero") = false, py::arg("dedicated") = false);
-  m.def("view", [](const py::object& tensor, std::int64_t offset, const py::sequence& shape,
-                   const py::sequence& strides, std::optional<bool> readonly) {
-    const Tensor& base = tensor_of(tensor.ptr());
-    const Layout layout = strided(read_dims(shape), read_dims(strides), base.dtype->itemsize());
-    Tensor view = make_view(base, offset, layout);
-    view.readonly = readonly.value_or(view.readonly);
-    return view_of(tensor, std::move(view));
-  });
+  m.def(
+      "view",
+      [](const py::object& tensor, std::int64_t offset, const py::sequence& shape,
+         const py::sequence& strides, std::optional<bool> readonly) {
+        const Tensor& base = tensor_of(tensor.ptr());
+        const Layout layout = strided(read_dims(shape), read_dims(strides), base.dtype->itemsize());
+        Tensor view = make_view(base, offset, layout);
+        view.readonly = readonly.value_or(view.readonly);
+        return view_of(tensor, std::move(view));
+      },
+      py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::pos_only(),
+      py::arg("readonly") = std::nullopt);
   m.def("reshape", [](const py::object& tensor, const py::sequence& shape) -> py::object {
     Tensor view = tensor_of(tensor.ptr());
     view.layout = compact(read_dims(shape), "C", view.dtype->itemsize());
@@ -109,18 +113,24 @@ void bind_tensors(py::module_& m) {
     return fits ? view_of(tensor, std::move(view)) : py::none();
   });
 
-  m.def("as_host_view", [](const Tensor& tensor, const py::object& source) {
-    auto* const type = reinterpret_cast<PyTypeObject*>(hooks.host_view_class);
-    PyObject* const base = is_tensor(source.ptr()) ? base_of(source.ptr()) : source.ptr();
-    return own(wrap_tensor(as_host_view(tensor), base, type));
-  });
+  m.def(
+      "as_host_view",
+      [](const Tensor& tensor, const py::object& source) {
+        auto* const type = reinterpret_cast<PyTypeObject*>(hooks.host_view_class);
+        PyObject* const base = is_tensor(source.ptr()) ? base_of(source.ptr()) : source.ptr();
+        return own(wrap_tensor(as_host_view(tensor), base, type));
+      },
+      py::arg("tensor"), py::pos_only(), py::kw_only(), py::arg("source") = py::none());
   m.def("copy_to_host", &copy_to_host);
-  m.def("as_ndarray", [](const py::object& tensor, bool wait) -> py::object {
-    const Memory& memory = tensor_of(tensor.ptr()).memory;
-    if (wait) memory->wait_for_work();
-    if (!wait && !memory->is_idle()) return py::none();
-    return own(ndarray_over(tensor.ptr()));
-  });
+  m.def(
+      "as_ndarray",
+      [](const py::object& tensor, bool wait) -> py::object {
+        const Memory& memory = tensor_of(tensor.ptr()).memory;
+        if (wait) memory->wait_for_work();
+        if (!wait && !memory->is_idle()) return py::none();
+        return own(ndarray_over(tensor.ptr()));
+      },
+      py::arg("tensor"), py::pos_only(), py::kw_only(), py::arg("wait"));
   // The arguments have names, because the TypeError for a wrong `order=` shows them.
   m.def(
       "copy_to_entry",
@@ -129,7 +139,8 @@ void bind_tensors(py::module_& m) {
         return copy_to_entry(tensor, entry, usm_kind_named(usm_type), read_order(order),
                              queue.value_or(Queue()));
       },
-      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order"), py::arg("queue"));
+      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
+      py::arg("queue") = std::nullopt);
   m.def("copy_elements", [](const Tensor& to, const Tensor& from) {
     require_alike(to, from);
     copy_elements(to, from);
@@ -167,23 +178,29 @@ void bind_tensors(py::module_& m) {
   });
   m.def("limit_memory",
         [](const Entry& entry, std::int64_t nbytes) { pools_of(entry).limit = nbytes; });
-  m.def("as_usm", [](const py::object& object, bool thorough) {
-    const Tensor& tensor = tensor_of(object.ptr());
-    const Memory& memory = tensor.memory;
-    if (!tensor.on_host) return object;
-    if (memory->entry) return view_of(object, as_usm(tensor));
-    if (memory->is_host_copy() || !memory->data) return object;
-    UsmKind kind;
-    const Entry* const entry = find_owner(memory->data, &kind, thorough);
-    if (!entry) return object;
-    return own(wrap_tensor(relabel(tensor, *entry, kind), object.attr("base").ptr()));
-  });
-  m.def("adopt",
-        [](const py::object& object, const Entry& entry, const std::optional<Queue>& queue) {
-          const Tensor& tensor = tensor_of(object.ptr());
-          return own(wrap_tensor(relabel(tensor, entry, UsmKind::system, queue.value_or(Queue())),
-                                 object.attr("base").ptr()));
-        });
+  m.def(
+      "as_usm",
+      [](const py::object& object, bool thorough) {
+        const Tensor& tensor = tensor_of(object.ptr());
+        const Memory& memory = tensor.memory;
+        if (!tensor.on_host) return object;
+        if (memory->entry) return view_of(object, as_usm(tensor));
+        if (memory->is_host_copy() || !memory->data) return object;
+        UsmKind kind;
+        const Entry* const entry = find_owner(memory->data, &kind, thorough);
+        if (!entry) return object;
+        return own(wrap_tensor(relabel(tensor, *entry, kind), object.attr("base").ptr()));
+      },
+      py::arg("tensor"), py::pos_only(), py::kw_only(), py::arg("thorough") = false);
+  m.def(
+      "adopt",
+      [](const py::object& object, const Entry& entry, const std::optional<Queue>& queue) {
+        const Tensor& tensor = tensor_of(object.ptr());
+        return own(wrap_tensor(relabel(tensor, entry, UsmKind::system, queue.value_or(Queue())),
+                               object.attr("base").ptr()));
+      },
+      py::arg("tensor"), py::arg("entry"), py::pos_only(), py::kw_only(),
+      py::arg("queue") = std::nullopt);
   m.def("of_kind", [](const py::object& object, const std::string& usm_type) {
     Tensor tensor = tensor_of(object.ptr());
     const Memory& memory = tensor.memory;
@@ -197,19 +214,24 @@ void bind_tensors(py::module_& m) {
     Owner keep(Py_NewRef(first_of_block(tensor.ptr())), release_python_object);
     return view_of(tensor, on_queue(base, queue, std::move(keep)));
   });
-  m.def("borrow", [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
-                     const py::sequence& strides, bool readonly, const py::object& owner,
-                     const std::optional<const Entry*>& entry, const std::optional<Queue>& queue) {
-    Owner keep(Py_NewRef(owner.ptr()), release_python_object);
-    auto* const data = reinterpret_cast<std::byte*>(pointer);
-    const DType& element = dtype_named(dtype);
-    Layout layout = strided(read_dims(shape), read_dims(strides), element.itemsize());
-    return own(wrap_tensor(
-        entry ? borrow_usm(data, element, std::move(layout), **entry, readonly, std::move(keep),
-                           queue.value_or(Queue()))
-              : borrow_host(data, element, std::move(layout), readonly, std::move(keep)),
-        owner.ptr()));
-  });
+  m.def(
+      "borrow",
+      [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
+         const py::sequence& strides, bool readonly, const py::object& owner,
+         const std::optional<const Entry*>& entry, const std::optional<Queue>& queue) {
+        Owner keep(Py_NewRef(owner.ptr()), release_python_object);
+        auto* const data = reinterpret_cast<std::byte*>(pointer);
+        const DType& element = dtype_named(dtype);
+        Layout layout = strided(read_dims(shape), read_dims(strides), element.itemsize());
+        return own(wrap_tensor(
+            entry ? borrow_usm(data, element, std::move(layout), **entry, readonly, std::move(keep),
+                               queue.value_or(Queue()))
+                  : borrow_host(data, element, std::move(layout), readonly, std::move(keep)),
+            owner.ptr()));
+      },
+      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"), py::pos_only(),
+      py::arg("readonly"), py::arg("owner"), py::arg("entry") = std::nullopt,
+      py::arg("queue") = std::nullopt);
 }
 
 }  // namespace sycl_ext

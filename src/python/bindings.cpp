@@ -19,8 +19,8 @@ void bind_hooks(py::module_& m) {
       [](const py::bytes& advice, const py::bytes& driver) {  // with paths, which need not be UTF-8
         sycl_ext::set_no_device_advice(advice, driver);
       });
-  m.def("set_hooks", [](const py::dict& fields, const py::object& copy_refused_error,
-                        const py::object& sycl_error, bool trace) {
+  const auto set_hooks = [](const py::dict& fields, const py::object& copy_refused_error,
+                            const py::object& sycl_error, bool trace) {
     using sycl_ext::hooks;
 #define SYCL_EXT_TAKE(name) hooks.name = py::object(fields[#name]).release().ptr()
     SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
@@ -34,7 +34,9 @@ void bind_hooks(py::module_& m) {
     using Kind = sycl_ext::Error::Kind;
     sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
     sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
-  });
+  };
+  m.def("set_hooks", set_hooks, py::arg("fields"), py::pos_only(), py::kw_only(),
+        py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("trace"));
   m.def("set_exchange_hooks", [](const py::dict& fields, std::uintptr_t max_alignment) {
     const auto take = [&fields](const char* name) {
       return py::object(fields[name]).release().ptr();

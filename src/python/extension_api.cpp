@@ -122,7 +122,10 @@ PyObject* as_tensor(PyObject* object, std::int32_t entry, std::int32_t copy) {
     const PyRef device(entry < 0 ? Py_NewRef(Py_None)
                                  : Py_BuildValue("(ii)", static_cast<int>(kDLOneAPI), entry));
     if (!device) return nullptr;
-    return import_object(object, {false, false, copy_argument(copy), device.get()});
+    ImportRequest request{/*dlpack_only=*/false};
+    request.copy = copy_argument(copy);
+    request.device = device.get();
+    return import_object(object, request);
   });
 }
 

@@ -108,10 +108,12 @@ PyObject* import_one(PyObject*, const Call& call) {
 
 // Memory in its place, by any protocol or only by DLPack (for Python's side).
 PyObject* find_memory(PyObject*, const Call& call) {
-  static const Signature<3> signature{"find_memory", interned("x", "copy", "dlpack"), 1, 3, 1};
-  const auto [x, copy, dlpack] = signature.read(call);
-  return import_object(
-      x, {dlpack == Py_True, /*in_place=*/true, copy == Py_False ? Py_False : Py_None});
+  static const Signature<3> signature{"find_memory", interned("x", "copy", "dlpack_only"), 1, 1, 1};
+  const auto [x, copy, dlpack_only] = signature.read(call);
+  ImportRequest request{dlpack_only == Py_True};
+  request.in_place = true;
+  if (copy == Py_False) request.copy = Py_False;
+  return import_object(x, request);
 }
 
 // ---- exchange and explain -----------------------------------------------------------------------
@@ -163,13 +165,13 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   PyObject* const wait = values[1] ? values[1] : Py_True;
   const Tensor& tensor = tensor_of(self);
   const Route route =
-      wait == Py_True ? route_of(tensor, {Wanted::host, copy, true, true}) : Route::refuse;
+      wait == Py_True ? route_of(tensor, RouteRequest::of_numpy(copy)) : Route::refuse;
   if (route == Route::host_view) {
     tensor.memory->wait_for_work();
     return ndarray_over(self);
   }
   if (route == Route::host_copy) {
-    const PyRef host(wrap_tensor(copy_to_host(tensor), nullptr));
+    const PyRef host(wrap_tensor(copy_to_host(tensor)));
     return host ? ndarray_over(host.get()) : nullptr;
   }
   return PyObject_CallFunctionObjArgs(hooks.to_numpy_slowly, self, copy, wait, nullptr);
@@ -212,7 +214,7 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
     const Route route = route_of(tensor, {Wanted::announced, copy, *versioned});
     if (route == Route::view || route == Route::host_view) {
       if (synchronise) tensor.memory->wait_for_work();
-      return make_capsule(tensor, *versioned, {tensor.dl_device(), false});
+      return make_capsule(tensor, *versioned, {tensor.dl_device()});
     }
   }
   return PyObject_CallFunctionObjArgs(hooks.export_slowly, self, stream, max_version, dl_device,
@@ -289,7 +291,7 @@ PyObject* make_new(PyObject*, const Call& call) {
   Tensor tensor = make_tensor(entry, static_cast<UsmKind>(kind), element,
                               read_layout(ndim, lengths.data(), Order::c, element.itemsize()));
   if (zero) fill_zero(tensor);
-  return wrap_tensor(std::move(tensor), nullptr);
+  return wrap_tensor(std::move(tensor));
 }
 
 // ---- as Python sees them ------------------------------------------------------------------------
@@ -338,10 +340,10 @@ PyMethodDef* public_functions() {
       define<host_view>("host_view", docs::host_view),
       define<make_new<false>>("empty", docs::empty),
       define<make_new<true>>("zeros", docs::zeros),
-      define<find_memory>(
-          "find_memory",
-          "find_memory(x, /, copy=None, dlpack=False)\n--\n\nThe memory of any object, where it "
-          "is, by the best protocol that it supports, or only by DLPack."),
+      define<find_memory>("find_memory",
+                          "find_memory(x, /, *, copy=None, dlpack_only=False)\n--\n\nThe memory of "
+                          "any object, where it "
+                          "is, by the best protocol that it supports, or only by DLPack."),
       define<exchange_one>(
           "exchange",
           "exchange(x, consumer, copy, host_copy, device, /)\n--\n\nThe first attempt of the "

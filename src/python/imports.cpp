@@ -71,7 +71,7 @@ PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
 // USM is asked for with a stream.  A producer that shows a queue gets that one: it has nothing to
 // do, and the queue is the tensor's from then on.  Another producer gets the queue that everybody
 // shares, and orders its work before what comes later there.
-PyRef ask_view(PyObject* x, const ImportRequest& request, ImportOptions options, long facts,
+PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& content, long facts,
                PyRef* refusal) {
   static PyObject* const device_method = intern("__dlpack_device__");
   static PyObject* const queue_name = intern("sycl_queue");
@@ -84,7 +84,11 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, ImportOptions options,
     if (answer) device = read_device(answer.get());
   }
   if (!device) return nullptr;
-  options.expected = &*device;
+  CapsuleOptions options;
+  options.content = content;
+  options.content.expected = &*device;
+  options.never_copy = request.copy == Py_False;
+  if (!request.dlpack_only && facts & ProducerClass::is_base) options.base = x;
   Queue queue;
   PyRef stream;
   const int type = static_cast<int>(device->device_type);
@@ -98,21 +102,19 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, ImportOptions options,
       if (!stream) (void)take_exception();
       if (stream) queue = queue_of_dpctl(stream.get());
       if (!queue) return nullptr;
-      options.queue = &queue;
+      options.content.queue = &queue;
     } else {
       stream = shared_queue(*entry);
     }
   } else if (type != kDLCPU) {
     return nullptr;
   }
-  const bool never_copy = request.copy == Py_False;
-  const PyRef capsule = call_dlpack(x, stream.get(), never_copy ? Py_False : nullptr);
+  const PyRef capsule = call_dlpack(x, stream.get(), options.never_copy ? Py_False : nullptr);
   if (!capsule) {
     *refusal = take_exception();
     return nullptr;
   }
-  const bool is_base = !request.dlpack_only && facts & ProducerClass::is_base;
-  return import_capsule(x, capsule.get(), options, never_copy, false, is_base ? x : nullptr);
+  return import_capsule(x, capsule.get(), options);
 }
 
 // ---- the order, as far as views go --------------------------------------------------------------
@@ -127,7 +129,7 @@ PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* ans
 }
 
 // The tensor on the requested device.  `copied`: its producer has made it only for us.
-PyObject* meet_request(PyObject* x, PyRef object, bool copied, ImportRequest request) {
+PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool copied = false) {
   if (!object) return nullptr;
   const Tensor& tensor = tensor_of(object.get());
   // Host memory that the default device reads is a view.
@@ -145,7 +147,7 @@ PyObject* meet_request(PyObject* x, PyRef object, bool copied, ImportRequest req
 
 PyObject* meet_request(PyObject* x, Imported&& imported, const ImportRequest& request) {
   const bool copied = imported.copied;
-  return meet_request(x, PyRef(wrap_tensor(std::move(imported.tensor), nullptr)), copied, request);
+  return meet_request(x, PyRef(wrap_tensor(std::move(imported.tensor))), request, copied);
 }
 
 PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
@@ -163,14 +165,13 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
 
 }  // namespace
 
-PyRef import_capsule(PyObject* x, PyObject* capsule, const ImportOptions& options, bool never_copy,
-                     bool readonly, PyObject* base) {
-  Imported imported = consume_capsule(capsule, options);
-  if (imported.copied && never_copy) {
+PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& options) {
+  Imported imported = consume_capsule(capsule, options.content);
+  if (imported.copied && options.never_copy) {
     fail(Error::Kind::copy_refused, "copy=False, and the ", Py_TYPE(x)->tp_name, " made a copy");
   }
-  imported.tensor.readonly = imported.tensor.readonly || readonly;
-  PyRef tensor(wrap_tensor(std::move(imported.tensor), base));
+  imported.tensor.readonly = imported.tensor.readonly || options.readonly;
+  PyRef tensor(wrap_tensor(std::move(imported.tensor), options.base));
   if (!tensor) throw PythonError();
   return tensor;
 }
@@ -199,7 +200,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   if (!(producer.facts & ProducerClass::has_lazy_state)) {
     tensor = ask_view(x, request, options, producer.facts, &refusal);
   }
-  if (tensor) return meet_request(x, std::move(tensor), false, request);
+  if (tensor) return meet_request(x, std::move(tensor), request);
   PyObject* const table_was_asked = producer.table ? Py_True : nullptr;
   return import_slowly(x, request, refusal ? refusal.get() : table_was_asked);
 }

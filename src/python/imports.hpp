@@ -22,9 +22,14 @@ struct ImportRequest {
 // A new instance; nullptr with an exception set, or another exception.
 PyObject* import_object(PyObject* x, const ImportRequest& request);
 
-// A capsule of the producer `x` as a new tensor, checked.  `never_copy`: Error(copy_refused) for a
-// copy.  `readonly`: whatever the capsule says.  `base` (borrowed): of the tensor.
-PyRef import_capsule(PyObject* x, PyObject* capsule, const ImportOptions& options, bool never_copy,
-                     bool readonly, PyObject* base);
+struct CapsuleOptions {
+  ImportOptions content;     // for the struct in the capsule
+  bool never_copy = false;   // Error(copy_refused) if the producer says that it made a copy
+  bool readonly = false;     // the tensor is read-only, whatever the capsule says
+  PyObject* base = nullptr;  // of the tensor (borrowed)
+};
+
+// A capsule of the producer `x` as a new tensor, checked.
+PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& options);
 
 }  // namespace sycl_ext

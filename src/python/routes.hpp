@@ -22,6 +22,13 @@ struct RouteRequest {
   PyObject* copy = Py_None;  // None, True or False
   bool versioned = true;     // whether the consumer can be told that memory is read-only
   bool any_strides = false;  // whether the consumer takes negative strides from the host
+
+  // Of NumPy, which takes any strides from the host.
+  static RouteRequest of_numpy(PyObject* copy) {
+    RouteRequest request{Wanted::host, copy};
+    request.any_strides = true;
+    return request;
+  }
 };
 
 // For a copy with which kind of USM, and whether it takes one command or two, ask Python's plan:

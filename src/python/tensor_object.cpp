@@ -226,7 +226,7 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
 
 void watch_requests(PyObject* object, PyObject* requests) {
   if (!is_tensor(object)) return;
-  drop(std::exchange(cast(object)->requests, requests == Py_None ? nullptr : Py_NewRef(requests)));
+  drop(std::exchange(cast(object)->requests, Py_XNewRef(requests)));
 }
 
 void note_request(PyObject* tensor, PyObject* what) noexcept {

@@ -58,7 +58,7 @@ void end_directly(PyObject* type) noexcept;
 // A new instance of `type` (a subclass of the base type).  `base` (borrowed; nullptr or None: there
 // is none) is the object that the tensor is a view of.  Defined for Tensor&& and const Tensor&.
 template <class T>
-PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type = nullptr);
+PyObject* wrap_tensor(T&& tensor, PyObject* base = nullptr, PyTypeObject* type = nullptr);
 
 bool is_tensor(PyObject* object) noexcept;
 // The base of a view of the instance (borrowed): the instance's own base, or itself.
@@ -66,9 +66,9 @@ PyObject* base_of(PyObject* object) noexcept;
 // The Python object that owns the memory (borrowed), also of a block that only this memory keeps;
 // nullptr: another kind of owner, or none.
 PyObject* python_owner_of(const Memory& memory) noexcept;
-// An instance records the requests of a consumer in this list, until None comes in its place. They
-// distinguish a consumer that refuses a form of the memory from one that fails for other reasons.
-// Other objects record nothing.
+// An instance records the requests of a consumer in this list, until nullptr comes in its place.
+// They distinguish a consumer that refuses a form of the memory from one that fails for other
+// reasons. Other objects record nothing.
 void watch_requests(PyObject* object, PyObject* requests);
 // Called by the protocols: the memory, or where it is, was asked for (None); it was taken (True); a
 // capsule was handed out.

@@ -66,7 +66,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
         raise ValueError(
             f"there is no managed tensor at address {address}: nothing readable is there"
         )
-    return _core.capsule_from_pointer(address, bool(versioned))
+    return _core.capsule_from_pointer(address, versioned=bool(versioned))
 
 
 @dataclass(frozen=True)

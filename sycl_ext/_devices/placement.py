@@ -152,7 +152,8 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
             raise ValueError(f"the queue belongs to {found!r}, and device is {wanted!r}")
         _core.register_context_of(found._entry)
         return found
-    entry = _core.entry_of_context(address, None if wanted is None else wanted._entry)
+    wanted_entry = None if wanted is None else wanted._entry
+    entry = _core.entry_of_context(address, wanted=wanted_entry)
     _core.register_context_of(entry)
     return by_id(entry.id)
 

@@ -90,7 +90,7 @@ def _hand_over(target: Target, handed: Any, is_library: bool) -> Any:
             raise
         raise _RefusedError(error) from None
     finally:
-        _core.watch_requests(watched, None)
+        _core.unwatch_requests(watched)
         requests.clear()  # of capsules that nobody took
 
 
@@ -121,7 +121,7 @@ def _prepare(
     who, copies = decision.who, attempt.copies
     if attempt.device == HOST:
         seen = _core.copy_to_host(source) if copies else source
-        handed: _core.TensorBase = _core.as_host_view(seen, None if copies else source)
+        handed: _core.TensorBase = _core.as_host_view(seen, source=None if copies else source)
     elif attempt.device is not None:
         asked = True if copies else False if copy is False else None
         handed = as_tensor(source, device=attempt.device, copy=asked)
@@ -212,4 +212,4 @@ class _EmptyProducer:
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **_: Any) -> object:
         device = self.__dlpack_device__()
         versioned = max_version is not None and max_version[0] >= 1
-        return _core.make_capsule(self._view, versioned, device, False, False, None)
+        return _core.make_capsule(self._view, versioned=versioned, device=device, null_data=False)

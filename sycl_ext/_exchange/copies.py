@@ -16,7 +16,7 @@ def check_no_copy(result: Any, source: _core.TensorBase, consumer: str) -> None:
     result with other elements was computed, and one whose memory is not known is not examined.
     """
     try:
-        found = _core.find_memory(result, False)
+        found = _core.find_memory(result, copy=False)
     except NO_REFUSALS:
         raise
     except Exception:  # no array, or one whose memory nobody may see

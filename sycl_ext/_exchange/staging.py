@@ -126,7 +126,7 @@ def _through(
     if mode != "w" and not is_filled:
         _core.copy_elements(memory, t)
     if mode == "r":
-        seen = _core.view(memory, 0, memory.shape, memory.strides, True)
+        seen = _core.view(memory, 0, memory.shape, memory.strides, readonly=True)
         return host_view(seen), _nothing
     return host_view(memory), lambda: _core.copy_elements(t, memory)
 

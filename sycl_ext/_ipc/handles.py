@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, cast
 
 from sycl_ext import _core
 from sycl_ext._devices.description import DeviceWords, read_words
@@ -196,12 +196,15 @@ def empty(
     where = place(device)
     entry = where.device._entry
     if _core.has_ipc(entry):
-        return _core.allocate(entry, "device", name, lengths, order, where.queue, dedicated=True)
+        return _core.allocate(
+            entry, "device", name, lengths, order, queue=where.queue, dedicated=True
+        )
     _require_system_usm(where.device)
     block = make_block(max(prod(lengths), 1) * ITEMSIZES[name])
     axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
+    strides = compact_strides(lengths, axes)
     return _view_of_block(
-        block, where.device, 0, name, lengths, compact_strides(lengths, axes), False
+        block, where.device, offset=0, dtype=name, shape=lengths, strides=strides, readonly=False
     )
 
 
@@ -213,9 +216,20 @@ def _require_system_usm(device: Device) -> None:
         )
 
 
+class _ArrayInBlock(TypedDict):
+    """Where an array is in the block of a handle, and what it is."""
+
+    offset: int  # of the first element, in bytes
+    dtype: str
+    shape: Sequence[int]
+    strides: Sequence[int]  # in elements
+    readonly: bool
+
+
 def _view_of_block(
     block: Block,
     device: Device,
+    *,
     offset: int,
     dtype: str,
     shape: Sequence[int],
@@ -227,9 +241,9 @@ def _view_of_block(
     first, off = divmod(offset, ITEMSIZES[dtype])
     if rest or off:
         raise ValueError(f"a block of {block.nbytes} bytes has no {dtype} at byte {offset}")
-    host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly, block, None, None)
-    whole = _core.adopt(host, device._entry, None)
-    return _core.view(whole, first, shape, strides, None)
+    host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly=readonly, owner=block)
+    whole = _core.adopt(host, device._entry)
+    return _core.view(whole, first, shape, strides)
 
 
 def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
@@ -295,11 +309,11 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     keep: object = t
     exposed = 0
     if isinstance(t.base, Block):
-        nbytes, offset = _core.extent_of(t, True)
+        nbytes, offset = _core.extent_in_block(t)
         key = t.base.key
     elif _core.has_ipc(device._entry):
         export = _core.IpcExport(t)
-        nbytes, offset = _core.extent_of(t, False)
+        nbytes, offset = _core.extent_of_elements(t)
         exposed = export.exposed
         keep = offer = records.Offer(export.data, nbytes, (export, permission), t)
         mechanism, key = "sycl", offer.key
@@ -380,18 +394,24 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
         raise TypeError("a Handle contains its shape and dtype; pass them only with bytes")
     handle = _check_handle(handle)
     wanted = None if device is None else place(device).device
-    layout = handle._offset, handle.dtype, handle.shape, handle._strides, handle.readonly
+    array = _ArrayInBlock(
+        offset=handle._offset,
+        dtype=handle.dtype,
+        shape=handle.shape,
+        strides=handle._strides,
+        readonly=handle.readonly,
+    )
     try:
         if handle.mechanism == "shared memory":
             where = wanted or nearest(handle._device) or place(None).device
             _require_system_usm(where)
             block = open_block(handle._key, handle._nbytes, handle.readonly)
-            return _view_of_block(block, where, *layout)
+            return _view_of_block(block, where, **array)
         entry = _exact(handle, wanted)._entry
         data, lease = records.borrow(handle._key, handle._nbytes)
         if own := records.own_arrays(data):
-            return _core.open_own(own[0], handle._nbytes, *layout)
-        return _core.open_ipc(entry, data, handle._nbytes, *layout, lease)
+            return _core.open_own(own[0], nbytes=handle._nbytes, **array)
+        return _core.open_ipc(entry, data, nbytes=handle._nbytes, lease=lease, **array)
     except ValueError as error:
         raise BufferError(f"the fields of the handle do not agree: {error}") from error
 
@@ -407,13 +427,14 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
         raise ValueError(f"shape is {lengths}: the memory behind a handle is not empty")
     nbytes = prod(lengths) * ITEMSIZES[name]
     strides = compact_strides(lengths, range(len(lengths)))
+    array = _ArrayInBlock(offset=0, dtype=name, shape=lengths, strides=strides, readonly=False)
     where = place(device).device
-    layout = nbytes, 0, name, lengths, strides
     if own := records.own_arrays(data):
         made_on = cast(int, own[0].entry_id)  # `handle` refuses an array that is on no device
         _require_device(by_id(made_on)._whole(), where)
-        return _core.open_own(own[0], *layout, all(one.readonly for one in own))
-    return _core.open_ipc(where._entry, data, *layout, False, None)
+        array["readonly"] = all(tensor.readonly for tensor in own)
+        return _core.open_own(own[0], nbytes=nbytes, **array)
+    return _core.open_ipc(where._entry, data, nbytes=nbytes, **array)
 
 
 def _exact(handle: Handle, wanted: Device | None) -> Device:

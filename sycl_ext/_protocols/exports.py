@@ -44,7 +44,12 @@ def export(
             _core.order_after(consumer, tensor)
     companion = remember(result, label) if ENABLED else None
     return _core.make_capsule(
-        result, versioned, label, found.copies > 0, True, companion, queue=consumer
+        result,
+        versioned=versioned,
+        device=label,
+        copied=found.copies > 0,
+        companion=companion,
+        queue=consumer,
     )
 
 

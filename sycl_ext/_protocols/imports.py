@@ -65,7 +65,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
     def settle(tensor: _core.TensorBase, copied: bool = False) -> _core.TensorBase:
         tensor = _of_described_kind(tensor, x)
         if request.in_place:
-            return _core.as_usm(tensor, False)
+            return _core.as_usm(tensor)
         return move(tensor, placement, None if copied and request.copy else request.copy)
 
     x = sources.strong(x)
@@ -83,7 +83,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             # 1. A tensor of ours, or a capsule.
             if facts & Facts.IS_TENSOR:
                 as_it_is = request.in_place or x.entry_id is None
-                return settle(x if as_it_is else _core.as_usm(x, False))
+                return settle(x if as_it_is else _core.as_usm(x))
             if is_capsule(x):
                 return settle(*_core.consume_capsule(x))
             # 2. The description, which says more than DLPack: queue and sub-device.
@@ -112,7 +112,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
         if view is not None and facts & Facts.DLPACK_FIRST:
             writable = getattr(getattr(x, "flags", None), "writable", None)
             if writable is not None:
-                return settle(_core.view(view, 0, (), (), not writable))
+                return settle(_core.view(view, 0, (), (), readonly=not writable))
         if (found := _described(x, facts)) is not None:
             return settle(found)
         if view is not None:
@@ -291,10 +291,10 @@ def _ask_view(
         capsule = _ask_without_keywords(x, refusals)
     if capsule is _REFUSED:
         return None
-    readonly = bool(facts & Facts.IMMUTABLE)
+    never_copy, readonly = copy is False, bool(facts & Facts.IMMUTABLE)
     base = None if readonly else base
     try:
-        return _core.import_capsule(x, capsule, device, copy is False, readonly, queue, base)
+        return _core.import_capsule(x, capsule, device, never_copy, readonly, queue, base)
     except BufferError as error:
         # Its memory is unknown to our driver, cannot be read, or is not there; the producer may
         # still make a copy on the host.
@@ -381,7 +381,7 @@ def _import_copy(
             "through the host reaches; pass copy=None or copy=True"
         )
     if request.in_place:
-        return _core.as_usm(tensor_or_none, False)
+        return _core.as_usm(tensor_or_none)
     if copy is True:
         return move(tensor_or_none, placement, True)
     try:
@@ -418,7 +418,7 @@ def _ask_copy(
             _require_not_withheld(x)
         version = _core.DLPACK_VERSION
         capsule = _ask_for_capsule(x, max_version=version, dl_device=device, copy=copy)
-        return _core.import_capsule(x, capsule, device, False, False, None, None)
+        return _core.import_capsule(x, capsule, device)
 
     tensor = _ask(refusals, question)  # a producer that ignores dl_device counts as refusing it
     if tensor is _REFUSED:
@@ -435,7 +435,7 @@ def move(
 ) -> _core.TensorBase:
     """Bring a tensor to a device: without a copy, with a copy, or not at all."""
     if tensor.entry_id is None:
-        tensor = _core.as_usm(tensor, copy is False)  # not found: refused
+        tensor = _core.as_usm(tensor, thorough=copy is False)  # not found: refused
     is_host_memory = tensor.entry_id is None
     if is_host_memory and placement is None:
         placement = place(None)
@@ -450,9 +450,9 @@ def move(
     note(found.route.value, tensor, found.copies)
     if found.route is not Route.VIEW:
         kind = kind_of_copy(tensor.usm_type, target.usm_types)
-        return _core.copy_to_entry(tensor, target._entry, kind, "C", queue)
+        return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
     if is_host_memory:
-        return _core.adopt(tensor, target._entry, queue)
+        return _core.adopt(tensor, target._entry, queue=queue)
     if queue is None:
         return tensor
     _core.order_after(queue, tensor)
@@ -468,7 +468,7 @@ def _import_to_any(x: Any, request: Request) -> _core.TensorBase:
     devices = those_here(request.device)
     placements = [place(device) for device in devices]
     try:
-        source = _core.find_memory(x, False, dlpack)
+        source = _core.find_memory(x, copy=False, dlpack_only=dlpack)
     except BufferError:
         if copy is False or is_capsule(x):
             raise
@@ -521,7 +521,7 @@ def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     strides = [stride // itemsize for stride in array.strides]
     pointer = array.__array_interface__["data"][0] if array.size else 0
     readonly = not array.flags.writeable
-    return _core.borrow(pointer, name, array.shape, strides, readonly, owner, None, None)
+    return _core.borrow(pointer, name, array.shape, strides, readonly, owner)
 
 
 def _exchanged_dtype(dtype: np.dtype[Any]) -> str:

@@ -81,14 +81,14 @@ def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.
     native = resolve(target).native
     if native is not None:
         entry, kind = native
-        return _core.copy_to_entry(tensor, entry, kind, "C", None)
+        return _core.copy_to_entry(tensor, entry, kind)
     return copy_to(tensor, _core.entry(target[1]))
 
 
 def copy_to(tensor: _core.TensorBase, entry: _core.Entry) -> _core.TensorBase:
     """Return a compact copy on an entry, of the same kind of USM where the entry has it."""
     kind = kind_of_copy(tensor.usm_type, entry.usm_types)
-    return _core.copy_to_entry(tensor, entry, kind, "C", None)
+    return _core.copy_to_entry(tensor, entry, kind)
 
 
 def compact_strides(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:

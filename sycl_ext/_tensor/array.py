@@ -114,7 +114,7 @@ class Array(Refusals, _core.TensorBase):
         """Return the view with the axes in this order; omitted axes are at their first element."""
         shape, strides = self.shape, self.strides
         lengths, steps = [shape[axis] for axis in axes], [strides[axis] for axis in axes]
-        return _core.view(self, 0, lengths, steps, None)
+        return _core.view(self, 0, lengths, steps)
 
 
 def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:
@@ -142,7 +142,7 @@ def _number_of(tensor: _core.TensorBase, kind: Callable[[Any], _Number]) -> _Num
 def _array_of(tensor: _core.TensorBase) -> NDArray[Any]:
     """Return the tensor as an array, after pending work on it."""
     seen = tensor if tensor.host_accessible else _core.copy_to_host(tensor)
-    return _core.as_ndarray(seen, True)
+    return _core.as_ndarray(seen, wait=True)
 
 
 def _element_of(tensor: _core.TensorBase) -> NDArray[Any]:

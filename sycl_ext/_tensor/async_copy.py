@@ -143,6 +143,8 @@ def to_numpy(
     _ = tensor.dtype  # raises now where NumPy has no such dtype
     note(found.route.value, tensor, found.copies)
     if found.copies == 0:
-        return AsyncCopy(_core.pending_commands(tensor), lambda: _core.as_ndarray(tensor, True))
+        return AsyncCopy(
+            _core.pending_commands(tensor), lambda: _core.as_ndarray(tensor, wait=True)
+        )
     target, pending = _core.begin_copy_to_host(tensor)
-    return AsyncCopy(pending, lambda: _core.as_ndarray(target, True))
+    return AsyncCopy(pending, lambda: _core.as_ndarray(target, wait=True))

@@ -47,7 +47,7 @@ def _elements(tensor: _core.TensorBase, indent: int = 0) -> str:
     if not tensor.host_accessible:
         return ""
     try:
-        array: Any = _core.as_ndarray(tensor, False)
+        array: Any = _core.as_ndarray(tensor, wait=False)
         if array is None:
             return PENDING
         return np.array2string(array, separator=", ", prefix=" " * indent)

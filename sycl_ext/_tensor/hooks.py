@@ -33,6 +33,6 @@ def connect() -> None:
         "to_numpy_slowly": async_copy.to_numpy,
         "new_tensor_slowly": tensor.new_tensor,
     }
-    _core.set_hooks(fields, CopyRefusedError, SyclError, LOGGED)
+    _core.set_hooks(fields, copy_refused_error=CopyRefusedError, sycl_error=SyclError, trace=LOGGED)
     runtimes.warn_of_others()
     runtimes.prepare_for_no_device()

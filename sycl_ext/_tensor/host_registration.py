@@ -28,14 +28,14 @@ class HostRegistration(Identity):
     _portable_form = "register the memory in the other process"
 
     def __init__(self, x: Any) -> None:
-        memory = _core.find_memory(sources.strong(x), False)
+        memory = _core.find_memory(sources.strong(x), copy=False)
         if not memory.host_accessible:
             raise BufferError(
                 f"the memory is {memory.usm_type!r} USM, which the host does not reach; register "
                 "the host memory that it is copied from or to"
             )
         self._registration = _core.HostRegistration(memory)
-        self.nbytes, _ = _core.extent_of(memory, False)
+        self.nbytes, _ = _core.extent_of_elements(memory)
 
     @property
     def registered(self) -> dict[Device, bool]:

@@ -55,13 +55,13 @@ class HostView(Views):
             raise ValueError(f"order is {order!r}; it must be 'C' or 'F'")
         if order == "F":
             return self.T.copy().T
-        return _core.as_host_view(_core.copy_to_host(self), None)
+        return _core.as_host_view(_core.copy_to_host(self))
 
     def __copy__(self) -> HostView:
         axes = pickling.memory_axes(self.shape, self.strides)
         copied = _core.copy_to_host(self._with_axes(axes))
         strides = sources.compact_strides(self.shape, axes)
-        return _core.as_host_view(_core.view(copied, 0, self.shape, strides, None), None)
+        return _core.as_host_view(_core.view(copied, 0, self.shape, strides))
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         return pickling.reduce(self, operator.index(protocol), to_host=True)
@@ -81,10 +81,10 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     may_be_it = isinstance(x, HostView) and copy is not True and not x.reversed
     if may_be_it and imports.facts_of(x) & imports.Facts.IS_TENSOR:
         return x  # type: ignore[no-any-return]
-    source = _core.find_memory(x, copy)
+    source = _core.find_memory(x, copy=copy)
     found = sources.plan_for(sources.facts_of(source), HOST, copy).check()
     note(found.route.value, source, found.copies)
     base = None if copy is True or is_capsule(x) else x
     if copy is True or found.copies != 0:
         source = _core.copy_to_host(source)
-    return _core.as_host_view(source, base)
+    return _core.as_host_view(source, source=base)

@@ -129,10 +129,12 @@ def copy_as_it_lies(tensor: Array) -> _core.TensorBase:
     kind = kind_of_copy(tensor.usm_type, entry.usm_types, moves=False)
     queue = _core.own_queue(tensor)
     if tensor.f_contiguous or tensor.c_contiguous:
-        return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
+        return _core.copy_to_entry(
+            tensor, entry, kind, order="C" if tensor.c_contiguous else "F", queue=queue
+        )
     axes = memory_axes(tensor.shape, tensor.strides)
-    copy = _core.copy_to_entry(tensor._with_axes(axes), entry, kind, "C", queue)
-    return _core.view(copy, 0, tensor.shape, compact_strides(tensor.shape, axes), None)
+    copy = _core.copy_to_entry(tensor._with_axes(axes), entry, kind, queue=queue)
+    return _core.view(copy, 0, tensor.shape, compact_strides(tensor.shape, axes))
 
 
 # ---- out -----------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def _bytes_of(tensor: _core.TensorBase) -> memoryview:
         _core.synchronize(tensor)
     else:
         tensor = _core.copy_to_host(tensor)
-    raw = _core.borrow(tensor.ptr, "uint8", (tensor.nbytes,), (1,), True, tensor, None, None)
+    raw = _core.borrow(tensor.ptr, "uint8", (tensor.nbytes,), (1,), readonly=True, owner=tensor)
     return memoryview(raw)
 
 
@@ -194,14 +196,14 @@ class _Pickled(NamedTuple):
         if self.data.nbytes:
             pointer = np.frombuffer(self.data, np.uint8).__array_interface__["data"][0]
         strides = compact_strides(stored, range(len(stored)))
-        return _core.borrow(pointer, self.dtype, stored, strides, True, self.data, None, None)
+        return _core.borrow(pointer, self.dtype, stored, strides, readonly=True, owner=self.data)
 
     def in_order(self, tensor: _core.TensorBase) -> _core.TensorBase:
         """Return a copy of the elements with the axes of the pickled tensor."""
         if not self.readonly and self.axes == tuple(range(len(self.shape))):
             return tensor
         strides = compact_strides(self.shape, self.axes)
-        return _core.view(tensor, 0, self.shape, strides, self.readonly)
+        return _core.view(tensor, 0, self.shape, strides, readonly=self.readonly)
 
 
 def load(version: Any, *parts: Any) -> _core.TensorBase:
@@ -210,7 +212,7 @@ def load(version: Any, *parts: Any) -> _core.TensorBase:
     placement = _check_device(pickled.device)
     kind = kind_of_copy(pickled.usm_type, placement.device.usm_types, moves=False)
     entry, queue, given = placement.device._entry, placement.queue, pickled.elements()
-    tensor = _core.allocate(entry, kind, pickled.dtype, given.shape, "C", queue)
+    tensor = _core.allocate(entry, kind, pickled.dtype, given.shape, "C", queue=queue)
     if given.size:
         _core.copy_elements(tensor, given)
     return pickled.in_order(tensor)
@@ -219,7 +221,7 @@ def load(version: Any, *parts: Any) -> _core.TensorBase:
 def load_host_view(version: Any, *parts: Any) -> _core.TensorBase:
     """Make a host view, in host memory, from the parts of a pickle."""
     pickled = _read(version, parts)
-    return _core.as_host_view(pickled.in_order(_core.copy_to_host(pickled.elements())), None)
+    return _core.as_host_view(pickled.in_order(_core.copy_to_host(pickled.elements())))
 
 
 def _read(version: Any, parts: tuple[Any, ...]) -> _Pickled:

@@ -214,4 +214,5 @@ def new_tensor(
     if not isinstance(order, str):
         raise TypeError(f"order is {order!r}; it must be 'C' or 'F'")
     where = device if isinstance(device, Placement) else place(device)
-    return _core.allocate(where.device._entry, usm_type, name, lengths, order, where.queue, zero)
+    entry, queue = where.device._entry, where.queue
+    return _core.allocate(entry, usm_type, name, lengths, order, queue, zero)

@@ -192,7 +192,7 @@ class Views(Array):
                 f"first: in NumPy with .astype({self.dtype_name!r}), in torch with .to(dtype)"
             )
         strides = indexing.broadcast_strides(source.shape, source.strides, self.shape)
-        spread = _core.view(source, 0, self.shape, strides, None)
+        spread = _core.view(source, 0, self.shape, strides)
         if not wait:
             return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
         _core.copy_elements(self, spread)
@@ -265,7 +265,7 @@ class Views(Array):
         queue = queue_from(stream) if names_queue else None
         if queue is not None:
             queue.wait()
-        moved = imports.move(_core.as_usm(self, False), where, allowed)
+        moved = imports.move(_core.as_usm(self), where, allowed)
         if queue is not None:
             _core.order_after(queue, moved)
         return moved  # type: ignore[return-value]

@@ -25,7 +25,7 @@ LAYOUTS: dict[str, Callable[[sx.Tensor], sx.Tensor]] = {
     "F": lambda t: t.T,
     "rows": lambda t: t[1:3],
     "sliced": lambda t: t[1::2, ::3],
-    "broadcast": lambda t: _core.view(t, 0, (3, 6), (0, 1), None),
+    "broadcast": lambda t: _core.view(t, 0, (3, 6), (0, 1)),
     "reversed": lambda t: t[::-1],
     "reversed columns": lambda t: t[:, ::-1],
     "0-d": lambda t: t[1, 2],
@@ -85,13 +85,14 @@ class Bare:
     """The array as host memory, with any strides, which a host view would copy."""
 
     def __init__(self, x: sx.Tensor) -> None:
-        self.view = _core.as_host_view(x, x)
+        self.view = _core.as_host_view(x, source=x)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
     def __dlpack__(self, *, max_version: Any = None, **_: Any) -> object:
-        return _core.make_capsule(self.view, max_version is not None, (1, 0), False, True, None)
+        versioned = max_version is not None
+        return _core.make_capsule(self.view, versioned=versioned, device=(1, 0))
 
 
 def hand_over(form: str, x: sx.Tensor, consumer: Any) -> Any:

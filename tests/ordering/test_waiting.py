@@ -173,7 +173,7 @@ def test_runtime_call_with_the_gil_aborts_the_tests():
         environments.python(
             """
 from sycl_ext import _core
-_core._test.check_gil(True)
+_core._test.check_gil()
 _core._test.call_runtime_with_gil()
 """
         )

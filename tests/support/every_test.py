@@ -33,7 +33,7 @@ REQUIRE_ALL = os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1"
 
 # The rules of the GIL: a call of the SYCL runtime that can wait, made with the GIL held, ends the
 # process, and so does a number of the garbage collector's that rises without it.
-_core._test.check_gil(True)
+_core._test.check_gil()
 
 # In the background of a shell, it is ignored, here and in every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -16,7 +16,7 @@ import ways
 from sycl_ext import _core
 from test_extension_api import View, find_table, pythonapi
 
-_core._test.check_gil(True)
+_core._test.check_gil()
 device = sx.device(sys.argv[1])
 queue, table = device.sycl_queue, find_table()
 COUNT = 1 << 15  # 256 KiB: large enough that each copy releases the GIL

@@ -219,7 +219,7 @@ def test_exchanges_of_one_thread_interleave():
     _core.watch_requests(second, of_second)
     asks(first)
     memoryview(second)
-    _core.watch_requests(first, None)
+    _core.unwatch_requests(first)
     asks(first)
     assert (of_first, of_second) == ([None], [None, True])
 

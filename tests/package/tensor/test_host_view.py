@@ -29,7 +29,7 @@ def test_host_view_is_a_view_or_a_copy_as_asked(copy, usm_type):
 def test_host_view_with_negative_strides_is_copied(usm_type):
     """The C exchange table hands out such views; torch ends the process on one."""
     tensor = numbers(usm_type)[::-1]
-    given = _core.as_host_view(tensor, tensor)
+    given = _core.as_host_view(tensor, source=tensor)
     assert given.strides == (-3, 1)
     view = sx.host_view(given)
     assert (view.strides, view.is_copy) == ((3, 1), True)

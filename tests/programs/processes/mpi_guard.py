@@ -76,7 +76,7 @@ def exchange_staged(comm: Any) -> Any:
 
 
 def kind_of(memory: Any) -> str | None:
-    found = _core.as_usm(memory, False)
+    found = _core.as_usm(memory)
     return found.usm_type if found.entry_id is not None else None
 
 

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions and their calls can be read: no bare constant goes to the core.
+
+``import_capsule(x, capsule, device, False, False, None, None)`` says nothing to a reader, and a
+change in the order of parameters that have the same type is not found by any tool. Reads text;
+needs no build and no device.
+"""
+
+import ast
+import re
+
+import pytest
+
+from repository import ROOT
+
+PYTHON = (
+    "sycl_ext",
+    "sycl_ext_dask",
+    "sycl_ext_pytest",
+    "sycl_ext_ray",
+    "sycl_ext_xarray",
+    "tests",
+)
+
+
+def trees(*folders):
+    """The syntax trees of the Python files below the folders, by name."""
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield path.relative_to(ROOT), ast.parse(path.read_text())
+
+
+def is_of_core(function, imported):
+    """Whether the function that is called is one of the core's: `_core.view`, or an import."""
+    if isinstance(function, ast.Name):
+        return function.id in imported
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, ast.Name) and function.id == "_core"
+
+
+def bare_constants(tree):
+    """The calls of the core to which True, False or None goes without a name."""
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "sycl_ext._core"
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not is_of_core(node.func, imported):
+            continue
+        values = [getattr(argument, "value", ...) for argument in node.args]
+        if any(value is constant for value in values for constant in (True, False, None)):
+            yield node
+
+
+def test_constants_for_the_core_have_names():
+    calls = [
+        f"{name}:{call.lineno}: {ast.unparse(call)}"
+        for name, tree in trees(*PYTHON)
+        for call in bare_constants(tree)
+    ]
+    assert not calls, "\n".join(calls)
+
+
+@pytest.mark.parametrize(
+    "call", ["_core.view(t, None)", "_core._test.check(True)", "from_dlpack(x, False)"]
+)
+def test_bare_constants_are_found(call):
+    tree = ast.parse(f"from sycl_ext._core import from_dlpack\n{call}")
+    assert [ast.unparse(found) for found in bare_constants(tree)] == [call]
+    assert not list(bare_constants(ast.parse("_core.view(t, readonly=None)\nview(t, None)")))
+
+
+def test_constants_in_the_core_have_names():
+    """Two in a row, such as `settle(x, true, false)`; rows of tables are not calls."""
+    constant = "(?:true|false|nullptr)"
+    in_call = re.compile(rf"\w\((?:[^()]*[^\w()] ?)?{constant}, {constant}[,)]")
+    allowed = "Owner(nullptr, nullptr)"  # a unique_ptr that has nothing, and no deleter
+    calls = [
+        f"{path.relative_to(ROOT)}: {found.group()}"
+        for path in sorted((ROOT / "src" / "python").rglob("*.?pp"))
+        for found in in_call.finditer(path.read_text())
+        if found.group() not in allowed
+    ]
+    assert not calls, "\n".join(calls)
