@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -121,6 +122,18 @@ def arrows() -> str:
         ("`sycl_ext/`", "imports"),
         ((f"`{name}`", ", ".join(f"`{one}`" for one in to)) for name, to in PYTHON_ARROWS.items()),
     )
+
+
+def import_steps(first: int = 8) -> str:
+    """Return the steps of an import in Python, by the first lines of their docstrings."""
+    tree = ast.parse((ROOT / "sycl_ext" / "_protocols" / "imports.py").read_text())
+    lines, names = {}, []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            lines[node.name] = (ast.get_docstring(node) or "").partition("\n")[0]
+        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.target).endswith("_STEPS"):
+            names += re.findall(r"\w+", ast.unparse(node.value))
+    return "".join(f"{n}. `{name}`: {lines[name]}\n" for n, name in enumerate(names, first))
 
 
 # ---- docs/exchange.md ----------------------------------------------------------------------------

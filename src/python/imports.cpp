@@ -119,13 +119,22 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& c
 
 // ---- the order, as far as views go --------------------------------------------------------------
 
-// `answer`: to the request for a view: a tensor, an exception, True (the C exchange table returned
-// nothing), or nullptr: nothing was asked.
-PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* answer) {
+// What the core has from a producer before it calls Python.
+struct Asked {
+  PyObject* view = Py_None;     // memory that must be moved, or may be described wrongly
+  PyObject* refusal = nullptr;  // the exception of the DLPack methods
+  bool table = false;           // the C exchange table was asked, without success
+};
+
+// Every step that is not made here.  Python empties the list of refusals: it ends a cycle of the
+// exception and the frames that hold it.
+PyObject* import_slowly(PyObject* x, const ImportRequest& request, const Asked& asked = {}) {
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
-  return PyObject_CallFunctionObjArgs(hooks.import_slowly, x, answer ? answer : Py_None,
-                                      flag(request.dlpack_only), flag(request.in_place),
-                                      request.copy, request.device, nullptr);
+  const PyRef refusals(asked.refusal ? Py_BuildValue("[O]", asked.refusal) : PyList_New(0));
+  if (!refusals) return nullptr;
+  return PyObject_CallFunctionObjArgs(
+      hooks.import_slowly, x, asked.view, refusals.get(), flag(asked.table),
+      flag(request.dlpack_only), flag(request.in_place), request.copy, request.device, nullptr);
 }
 
 // The tensor on the requested device.  `copied`: its producer has made it only for us.
@@ -142,7 +151,7 @@ PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool co
                             (tensor.size() == 0 && tensor.memory->kind == UsmKind::device);
   if (is_there && !may_be_wrong) return object.release();
   if (copied && request.copy == Py_True) request.copy = Py_None;
-  return import_slowly(x, request, object.get());
+  return import_slowly(x, request, {object.get()});
 }
 
 PyObject* meet_request(PyObject* x, Imported&& imported, const ImportRequest& request) {
@@ -160,7 +169,7 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
     return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
                           : wrap_tensor(tensor, base_of(x));
   }
-  return import_slowly(x, request, nullptr);
+  return import_slowly(x, request);
 }
 
 }  // namespace
@@ -181,7 +190,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   // A capsule is consumed only after device= was read.
   const bool is_for_python =
       (is_capsule && request.device != Py_None) || PyList_Check(request.device) || hooks.trace;
-  if (is_for_python) return import_slowly(x, request, nullptr);
+  if (is_for_python) return import_slowly(x, request);
   if (has_our_dlpack(x)) return import_tensor(x, request);
   ImportOptions options;
   options.find_usm = true;
@@ -190,7 +199,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   if (is_capsule) return meet_request(x, consume_capsule(x, options), request);
   const ProducerClass producer = producer_class(Py_TYPE(x));
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
-  if (!(producer.facts & needed)) return import_slowly(x, request, nullptr);
+  if (!(producer.facts & needed)) return import_slowly(x, request);
   if (std::optional<Imported> imported = import_through_api(x, producer, options)) {
     // The Python protocol can forbid a copy.
     const bool refused = imported->copied && request.copy == Py_False;
@@ -201,8 +210,10 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
     tensor = ask_view(x, request, options, producer.facts, &refusal);
   }
   if (tensor) return meet_request(x, std::move(tensor), request);
-  PyObject* const table_was_asked = producer.table ? Py_True : nullptr;
-  return import_slowly(x, request, refusal ? refusal.get() : table_was_asked);
+  Asked asked;
+  asked.refusal = refusal.get();
+  asked.table = producer.table;
+  return import_slowly(x, request, asked);
 }
 
 }  // namespace sycl_ext

@@ -7,7 +7,7 @@ The views that the core makes without Python are in ``src/python/imports.cpp``.
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntFlag, auto
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -38,8 +38,16 @@ Refusals: TypeAlias = list[Exception]
 # ---- the order of the protocols ------------------------------------------------------------------
 
 
+class Asked(NamedTuple):
+    """What the core has from a producer before it calls Python (``Asked`` of the core)."""
+
+    view: _core.TensorBase | None  # memory that must be moved, or may be described wrongly
+    refusals: Refusals  # the exception of the DLPack methods, or empty
+    table: bool  # the C exchange table was asked, without success
+
+
 class Request(NamedTuple):
-    """The request of an import: ``ImportRequest`` of the core."""
+    """The request of an import (``ImportRequest`` of the core)."""
 
     dlpack_only: bool  # as in `from_dlpack`; otherwise any protocol
     in_place: bool  # the memory stays where it is; host memory that is not USM gets no entry
@@ -47,81 +55,179 @@ class Request(NamedTuple):
     device: Any  # in any form of ``device=``
 
 
-def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
-    """Make all imports but plain views: the only function with the order of the protocols.
+@dataclass(slots=True)
+class Import:
+    """An import under way: what its steps read, and the answers that DLPack has given so far."""
 
-    A producer is asked to copy only if it can neither export a usable view nor describe its memory:
-    our own copy is ordered after the producer's work, while a producer's copy may not be.
+    x: Any
+    request: Request
+    placement: Placement | None
+    facts: int
+    table_asked: bool
+    view: _core.TensorBase | None
+    refusals: Refusals
+    device: DLDevice | None = None  # the result of ``__dlpack_device__``
 
-    `heard` is the result of the core's request for a view: memory that must be moved or that may be
-    described wrongly; the exception of the producer; True if only the C exchange table was asked,
-    without success; None if nothing was asked. `fields` are those of a `Request`.
+    def place(self, tensor: _core.TensorBase, *, copied: bool = False) -> _core.TensorBase:
+        """Plan in `move`, and copy the memory to the requested device."""
+        tensor = _of_described_kind(tensor, self.x)
+        if self.request.in_place:
+            return _core.as_usm(tensor)
+        copy = None if copied and self.request.copy else self.request.copy
+        return move(tensor, self.placement, copy)
+
+
+#: The tensor on the requested device; None: the next step is taken.
+Answer: TypeAlias = "_core.TensorBase | None"
+
+
+def take_tensor_or_capsule(run: Import) -> Answer:
+    """Take a tensor or a capsule."""
+    x = run.x
+    if run.facts & Facts.IS_TENSOR:
+        as_it_is = run.request.in_place or x.entry_id is None
+        return run.place(x if as_it_is else _core.as_usm(x))
+    if is_capsule(x):
+        tensor, copied = _core.consume_capsule(x)
+        return run.place(tensor, copied=copied)
+    return None
+
+
+def read_description_first(run: Import) -> Answer:
+    """Read `__sycl_usm_array_interface__`, which names the queue and the sub-device as well.
+
+    Of dpnp's arrays it is read later, because dpnp waits in it.
     """
-    request = Request(*fields)
+    if run.request.dlpack_only or run.facts & Facts.DLPACK_FIRST:
+        return None
+    tensor = _described(run.x, run.facts)
+    return None if tensor is None else run.place(tensor)
+
+
+def read_numpy_subclass(run: Import) -> Answer:
+    """Read an array of a subclass of NumPy's that has NumPy's `__dlpack__`.
+
+    The garbage collector does not see the reference of NumPy's capsules to the array, which may be
+    part of a cycle.
+    """
+    if not run.facts & Facts.IS_NDARRAY or type(run.x) is np.ndarray:
+        return None
+    return run.place(_from_ndarray(run.x))
+
+
+def use_table(run: Import) -> Answer:
+    """Use the C exchange table.
+
+    It cannot be asked for `copy=False`, as `__dlpack__` can, so a copy that it made is dropped.
+    """
+    imported = None if run.table_asked else _core.import_through_table(run.x)
+    if imported is None:
+        return None
+    tensor, copied = imported
+    if copied and run.request.copy is False:
+        return None
+    return run.place(tensor, copied=copied)
+
+
+def take_buffer(run: Import) -> Answer:
+    """Take a buffer, if the producer does not support DLPack."""
+    if run.request.dlpack_only or hasattr(run.x, "__dlpack__"):
+        return None
+    return run.place(_from_buffer(run.x))
+
+
+def ask_for_view(run: Import) -> Answer:
+    """Ask for a view by DLPack, without keywords if the producer accepts none.
+
+    dpnp reports all 0-dimensional arrays as read-only: its flags are right, and a description is,
+    which is the next step.
+    """
+    if run.view is None:
+        run.device = _announced_device(run.x, run.refusals)
+        if run.device is None:
+            return None
+        run.view = _ask_view(run, run.device)
+    view = run.view
+    if view is None or not (view.readonly and view.ndim == 0):
+        return None if view is None else run.place(view)
+    if run.facts & Facts.DLPACK_FIRST:
+        writable = getattr(getattr(run.x, "flags", None), "writable", None)
+        if writable is not None:
+            return run.place(_core.view(view, 0, (), (), readonly=not writable))
+    return None
+
+
+def read_description(run: Import) -> Answer:
+    """Read `__sycl_usm_array_interface__`, if the view was refused."""
+    tensor = _described(run.x, run.facts)
+    if tensor is None:
+        tensor = run.view
+    return None if tensor is None else run.place(tensor)
+
+
+def read_numpy_array(run: Import) -> Answer:
+    """Read a NumPy array with a dtype or a flag that NumPy itself does not export."""
+    if run.device is None or not run.facts & Facts.IS_NDARRAY:
+        return None
+    return run.place(_from_ndarray(run.x))
+
+
+def ask_for_copy(run: Import) -> Answer:
+    """Ask the producer for a copy, first on the requested device and then on the host.
+
+    The last step: our own copy is ordered after the producer's work, and a producer's copy may not
+    be.
+    """
+    if run.device is None:
+        raise _no_device(run.x, run.refusals[0])
+    return _import_copy(run, run.device)
+
+
+Step: TypeAlias = Callable[[Import], Answer]
+
+#: Taken only if the producer has given no answer by DLPack's Python protocol yet.
+FIRST_STEPS: Final[tuple[Step, ...]] = (
+    take_tensor_or_capsule,
+    read_description_first,
+    read_numpy_subclass,
+    use_table,
+    take_buffer,
+)
+#: DLPack's Python protocol, and what is left where it refuses a view.
+DLPACK_STEPS: Final[tuple[Step, ...]] = (
+    ask_for_view,
+    read_description,
+    read_numpy_array,
+    ask_for_copy,
+)
+#: The order of the protocols. The last step returns a tensor or raises. ``docs/design.md`` has
+#: these lines as a list.
+STEPS: Final = (*FIRST_STEPS, *DLPACK_STEPS)
+
+
+def import_slowly(x: Any, *fields: Any) -> _core.TensorBase:
+    """Make all imports but plain views, by the first step that has an answer.
+
+    `fields` are those of `Asked` and of `Request`. The list of refusals is emptied at the end: an
+    exception refers to the frames that it went through, and these to the frames that called them.
+    One of those that still held the exception would make a cycle, and the array that was refused
+    would stay until the garbage collector runs.
+    """
+    asked, request = Asked(*fields[:3]), Request(*fields[3:])
     if isinstance(request.device, list):
         return _import_to_any(x, request)
     placement = None if request.device is None else place(request.device)
-
-    def settle(tensor: _core.TensorBase, copied: bool = False) -> _core.TensorBase:
-        tensor = _of_described_kind(tensor, x)
-        if request.in_place:
-            return _core.as_usm(tensor)
-        return move(tensor, placement, None if copied and request.copy else request.copy)
-
+    refusals = asked.refusals
     x = sources.strong(x)
-    facts = facts_of(x)
-    # An exception refers to the frames that it went through, and these to the frames that called
-    # them.  One of those that still held the exception would make a cycle, and the array that was
-    # refused would stay until the garbage collector runs.
-    refusals = [heard] if isinstance(heard, Exception) else []
+    run = Import(x, request, placement, facts_of(x), asked.table, asked.view, refusals)
     try:
-        view, asks_table = heard if sources.is_tensor(heard) else None, heard is None
-        del heard  # the producer may raise the same exception again, through this frame
         if refusals and isinstance(refusals[0], NO_REFUSALS):
             raise refusals[0]
-        if view is None and not refusals:
-            # 1. A tensor of ours, or a capsule.
-            if facts & Facts.IS_TENSOR:
-                as_it_is = request.in_place or x.entry_id is None
-                return settle(x if as_it_is else _core.as_usm(x))
-            if is_capsule(x):
-                return settle(*_core.consume_capsule(x))
-            # 2. The description, which says more than DLPack: queue and sub-device.
-            described_first = not request.dlpack_only and not facts & Facts.DLPACK_FIRST
-            if described_first and (found := _described(x, facts)) is not None:
-                return settle(found)
-            # 3. Subclasses of NumPy's array, with capsules made by NumPy: the garbage collector
-            # does not see their reference to the array, which may be part of a cycle.
-            if facts & Facts.IS_NDARRAY and type(x) is not np.ndarray:
-                return settle(_from_ndarray(x))
-            # 4. The C exchange table; Python's protocol can forbid a copy.
-            taken = _core.import_through_table(x) if asks_table else None
-            if taken is not None and not (taken[1] and request.copy is False):
-                return settle(*taken)
-            # 5. A buffer, where there is no DLPack.
-            if not request.dlpack_only and not hasattr(x, "__dlpack__"):
-                return settle(_from_buffer(x))
-        # 6. A view by DLPack, else the description, else a copy that the producer makes.
-        device = _announced_device(x, refusals) if view is None else None
-        if device is not None:
-            base = x if not request.dlpack_only and facts & Facts.IS_BASE else None
-            view = _ask_view(x, device, request.copy, base, facts, refusals)
-        if view is not None and not (view.readonly and view.ndim == 0):
-            return settle(view)
-        # dpnp reports all 0-dimensional arrays as read-only.
-        if view is not None and facts & Facts.DLPACK_FIRST:
-            writable = getattr(getattr(x, "flags", None), "writable", None)
-            if writable is not None:
-                return settle(_core.view(view, 0, (), (), readonly=not writable))
-        if (found := _described(x, facts)) is not None:
-            return settle(found)
-        if view is not None:
-            return settle(view)
-        if device is None:
-            raise _no_device(x, refusals[0])
-        if facts & Facts.IS_NDARRAY:  # of a dtype or with a flag that NumPy does not export
-            return settle(_from_ndarray(x))
-        return _import_copy(x, device, placement, request, refusals)
+        for step in DLPACK_STEPS if asked.view is not None or refusals else STEPS:
+            tensor = step(run)
+            if tensor is not None:
+                return tensor
+        raise AssertionError("the last step returns a tensor or raises")
     finally:
         refusals.clear()
 
@@ -258,51 +364,61 @@ def _announced_device(x: Any, refusals: Refusals) -> DLDevice | None:
     return device
 
 
-def _ask_view(
-    x: Any, device: DLDevice, copy: bool | None, base: object, facts: int, refusals: Refusals
-) -> _core.TensorBase | None:
+def _ask_view(run: Import, device: DLDevice) -> Answer:
     """Return a view of the memory in its place; None: it was refused, or the device is unknown.
 
     A library without SYCL orders its work before later work on its own stream, and a producer of
     another SYCL runtime does not take our queue, so its data must be complete.
     """
-    if facts & Facts.MAY_WITHHOLD and _ask(refusals, lambda: _require_not_withheld(x)):
+    x, refusals, named = run.x, run.refusals, resolve(device)
+    if run.facts & Facts.MAY_WITHHOLD and _ask(refusals, lambda: _require_not_withheld(x)):
         return None
-    keywords: dict[str, Any] = {"copy": False} if copy is False else {}
-    named, shown, queue = resolve(device), None, None
+    keywords: dict[str, Any] = {"copy": False} if run.request.copy is False else {}
+    producer_queue, other_runtime = None, False
     if named.native is not None:
         keywords["stream"] = _core.native_stream(named.native[0])
     elif device[0] != DeviceType.ONE_API and not (named.is_host or named.may_be_host):
         return None
     elif named.entry is not None:
-        shown = queues.producer_queue(x)
-        keywords["stream"] = (
-            None if shown is queues.OTHER_RUNTIME else shown or shared_queue(device[1])
-        )
-    capsule = _REFUSED
-    is_final = any(not isinstance(error, BufferError) for error in refusals)
-    if not refusals or (queues.is_torch_class(type(x)) and not is_final):
-        refusals.clear()  # the core has not asked, or torch without the guard
-        keywords["max_version"] = _core.DLPACK_VERSION
-        capsule = _ask(refusals, lambda: _ask_for_capsule(x, **keywords))
+        producer_queue = queues.producer_queue(x)
+        if other_runtime := producer_queue is queues.OTHER_RUNTIME:
+            producer_queue = None
+        keywords["stream"] = None if other_runtime else producer_queue or shared_queue(device[1])
+    capsule, queue = _ask_for_view_capsule(x, keywords, refusals), None
     if capsule is not _REFUSED:
-        queue = None if shown is None or shown is queues.OTHER_RUNTIME else queues.queue_from(shown)
+        queue = None if producer_queue is None else queues.queue_from(producer_queue)
     elif isinstance(refusals[-1], TypeError):
         capsule = _ask_without_keywords(x, refusals)
     if capsule is _REFUSED:
         return None
-    never_copy, readonly = copy is False, bool(facts & Facts.IMMUTABLE)
-    base = None if readonly else base
     try:
-        return _core.import_capsule(x, capsule, device, never_copy, readonly, queue, base)
+        return _import_view(run, capsule, device, queue)
     except BufferError as error:
         # Its memory is unknown to our driver, cannot be read, or is not there; the producer may
         # still make a copy on the host.
-        has_another_way = shown is queues.OTHER_RUNTIME or named.may_be_host or advice_for(x)
-        if not has_another_way or isinstance(error, CopyRefusedError):
+        may_copy = other_runtime or named.may_be_host or advice_for(x)
+        if not may_copy or isinstance(error, CopyRefusedError):
             raise
         refusals.append(error)
         return None
+
+
+def _ask_for_view_capsule(x: Any, keywords: dict[str, Any], refusals: Refusals) -> object:
+    """Ask for a view, unless the core has done so; torch once more, with its device guard."""
+    is_final = any(not isinstance(error, BufferError) for error in refusals)
+    if refusals and (is_final or not queues.is_torch_class(type(x))):
+        return _REFUSED
+    refusals.clear()
+    return _ask(refusals, lambda: _ask_for_capsule(x, **keywords, max_version=_core.DLPACK_VERSION))
+
+
+def _import_view(
+    run: Import, capsule: object, device: DLDevice, queue: _core.Queue | None
+) -> _core.TensorBase:
+    never_copy, readonly = run.request.copy is False, bool(run.facts & Facts.IMMUTABLE)
+    is_base = run.facts & Facts.IS_BASE and not run.request.dlpack_only and not readonly
+    base = run.x if is_base else None
+    return _core.import_capsule(run.x, capsule, device, never_copy, readonly, queue, base)
 
 
 def _require_not_withheld(x: Any) -> None:
@@ -360,33 +476,31 @@ def _described(x: Any, facts: int) -> _core.TensorBase | None:
     return from_usm_interface(x, interface)
 
 
-def _import_copy(
-    x: Any, announced: DLDevice, placement: Placement | None, request: Request, refusals: Refusals
-) -> _core.TensorBase:
+def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     """Ask the producer to copy to the requested device, otherwise to the host."""
-    tensor_or_none, copy, is_on_host = None, request.copy, resolve(announced).is_host
-    if placement is not None and not is_on_host and not request.in_place:
-        wanted = placement.device.__dlpack_device__()
-        tensor_or_none = _ask_copy(x, wanted, copy, refusals)
-        if tensor_or_none is not None:
-            return move(tensor_or_none, placement, copy)
+    x, placement, copy, refusals = run.x, run.placement, run.request.copy, run.refusals
+    tensor, is_on_host = None, resolve(announced).is_host
+    if placement is not None and not is_on_host and not run.request.in_place:
+        tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
+        if tensor is not None:
+            return move(tensor, placement, copy)
     if not is_on_host:
-        tensor_or_none = _ask_copy(x, HOST, copy, refusals)
-    if tensor_or_none is None and refusals:
+        tensor = _ask_copy(x, HOST, copy, refusals)
+    if tensor is None and refusals:
         whose = f"the {type(x).__name__} on device {announced} refused"
         raise refusal_by(whose, refusals[0], advice_for(x))
-    if tensor_or_none is None:
+    if tensor is None:
         raise CopyRefusedError(
             f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
             "through the host reaches; pass copy=None or copy=True"
         )
-    if request.in_place:
-        return _core.as_usm(tensor_or_none)
+    if run.request.in_place:
+        return _core.as_usm(tensor)
     if copy is True:
-        return move(tensor_or_none, placement, True)
+        return move(tensor, placement, True)
     try:
         # The producer's copy was the one that is allowed.
-        return move(tensor_or_none, placement, False)
+        return move(tensor, placement, False)
     except CopyRefusedError as error:
         raise BufferError(
             f"from {announced}, where the {type(x).__name__} is, to the wanted device takes two "
