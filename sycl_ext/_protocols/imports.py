@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntFlag, auto
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -38,42 +38,34 @@ Refusals: TypeAlias = list[Exception]
 # ---- the order of the protocols ------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
-    """What the core has from a producer before it calls Python (``Asked`` of the core)."""
+@dataclass(slots=True)
+class Import:
+    """An import under way: the question, as the core asks it, and what the steps have found.
 
+    One object, because three cost a twentieth of a slow import.
+    """
+
+    x: Any
+    # What the core has from the producer (``Asked`` of the core).
     view: _core.TensorBase | None  # memory that must be moved, or may be described wrongly
     refusals: Refusals  # the exception of the DLPack methods, or empty
-    table: bool  # the C exchange table was asked, without success
-
-
-class Request(NamedTuple):
-    """The request of an import (``ImportRequest`` of the core)."""
-
+    table_asked: bool  # the C exchange table was asked, without success
+    # The request (``ImportRequest`` of the core).
     dlpack_only: bool  # as in `from_dlpack`; otherwise any protocol
     in_place: bool  # the memory stays where it is; host memory that is not USM gets no entry
     copy: bool | None
     device: Any  # in any form of ``device=``
-
-
-@dataclass(slots=True)
-class Import:
-    """An import under way: what its steps read, and the answers that DLPack has given so far."""
-
-    x: Any
-    request: Request
-    placement: Placement | None
-    facts: int
-    table_asked: bool
-    view: _core.TensorBase | None
-    refusals: Refusals
-    device: DLDevice | None = None  # the result of ``__dlpack_device__``
+    # What is found here.
+    placement: Placement | None = None
+    facts: int = 0
+    announced: DLDevice | None = None  # the result of ``__dlpack_device__``
 
     def place(self, tensor: _core.TensorBase, *, copied: bool = False) -> _core.TensorBase:
         """Plan in `move`, and copy the memory to the requested device."""
         tensor = _of_described_kind(tensor, self.x)
-        if self.request.in_place:
+        if self.in_place:
             return _core.as_usm(tensor)
-        copy = None if copied and self.request.copy else self.request.copy
+        copy = None if copied and self.copy else self.copy
         return move(tensor, self.placement, copy)
 
 
@@ -85,7 +77,7 @@ def take_tensor_or_capsule(run: Import) -> Answer:
     """Take a tensor or a capsule."""
     x = run.x
     if run.facts & Facts.IS_TENSOR:
-        as_it_is = run.request.in_place or x.entry_id is None
+        as_it_is = run.in_place or x.entry_id is None
         return run.place(x if as_it_is else _core.as_usm(x))
     if is_capsule(x):
         tensor, copied = _core.consume_capsule(x)
@@ -98,7 +90,7 @@ def read_description_first(run: Import) -> Answer:
 
     Of dpnp's arrays it is read later, because dpnp waits in it.
     """
-    if run.request.dlpack_only or run.facts & Facts.DLPACK_FIRST:
+    if run.dlpack_only or run.facts & Facts.DLPACK_FIRST:
         return None
     tensor = _described(run.x, run.facts)
     return None if tensor is None else run.place(tensor)
@@ -124,14 +116,14 @@ def use_table(run: Import) -> Answer:
     if imported is None:
         return None
     tensor, copied = imported
-    if copied and run.request.copy is False:
+    if copied and run.copy is False:
         return None
     return run.place(tensor, copied=copied)
 
 
 def take_buffer(run: Import) -> Answer:
     """Take a buffer, if the producer does not support DLPack."""
-    if run.request.dlpack_only or hasattr(run.x, "__dlpack__"):
+    if run.dlpack_only or hasattr(run.x, "__dlpack__"):
         return None
     return run.place(_from_buffer(run.x))
 
@@ -143,10 +135,10 @@ def ask_for_view(run: Import) -> Answer:
     which is the next step.
     """
     if run.view is None:
-        run.device = _announced_device(run.x, run.refusals)
-        if run.device is None:
+        run.announced = _announced_device(run.x, run.refusals)
+        if run.announced is None:
             return None
-        run.view = _ask_view(run, run.device)
+        run.view = _ask_view(run, run.announced)
     view = run.view
     if view is None or not (view.readonly and view.ndim == 0):
         return None if view is None else run.place(view)
@@ -167,7 +159,7 @@ def read_description(run: Import) -> Answer:
 
 def read_numpy_array(run: Import) -> Answer:
     """Read a NumPy array with a dtype or a flag that NumPy itself does not export."""
-    if run.device is None or not run.facts & Facts.IS_NDARRAY:
+    if run.announced is None or not run.facts & Facts.IS_NDARRAY:
         return None
     return run.place(_from_ndarray(run.x))
 
@@ -178,9 +170,9 @@ def ask_for_copy(run: Import) -> Answer:
     The last step: our own copy is ordered after the producer's work, and a producer's copy may not
     be.
     """
-    if run.device is None:
+    if run.announced is None:
         raise _no_device(run.x, run.refusals[0])
-    return _import_copy(run, run.device)
+    return _import_copy(run, run.announced)
 
 
 Step: TypeAlias = Callable[[Import], Answer]
@@ -205,25 +197,26 @@ DLPACK_STEPS: Final[tuple[Step, ...]] = (
 STEPS: Final = (*FIRST_STEPS, *DLPACK_STEPS)
 
 
-def import_slowly(x: Any, *fields: Any) -> _core.TensorBase:
+def import_slowly(*question: Any) -> _core.TensorBase:
     """Make all imports but plain views, by the first step that has an answer.
 
-    `fields` are those of `Asked` and of `Request`. The list of refusals is emptied at the end: an
+    `question` has the first fields of `Import`. The list of refusals is emptied at the end: an
     exception refers to the frames that it went through, and these to the frames that called them.
     One of those that still held the exception would make a cycle, and the array that was refused
     would stay until the garbage collector runs.
     """
-    asked, request = Asked(*fields[:3]), Request(*fields[3:])
-    if isinstance(request.device, list):
-        return _import_to_any(x, request)
-    placement = None if request.device is None else place(request.device)
-    refusals = asked.refusals
-    x = sources.strong(x)
-    run = Import(x, request, placement, facts_of(x), asked.table, asked.view, refusals)
+    run = Import(*question)
+    if isinstance(run.device, list):
+        return _import_to_any(run)
+    refusals = run.refusals
     try:
+        if run.device is not None:
+            run.placement = place(run.device)
         if refusals and isinstance(refusals[0], NO_REFUSALS):
             raise refusals[0]
-        for step in DLPACK_STEPS if asked.view is not None or refusals else STEPS:
+        run.x = sources.strong(run.x)
+        run.facts = facts_of(run.x)
+        for step in DLPACK_STEPS if run.view is not None or refusals else STEPS:
             tensor = step(run)
             if tensor is not None:
                 return tensor
@@ -373,7 +366,9 @@ def _ask_view(run: Import, device: DLDevice) -> Answer:
     x, refusals, named = run.x, run.refusals, resolve(device)
     if run.facts & Facts.MAY_WITHHOLD and _ask(refusals, lambda: _require_not_withheld(x)):
         return None
-    keywords: dict[str, Any] = {"copy": False} if run.request.copy is False else {}
+    keywords: dict[str, Any] = {"max_version": _core.DLPACK_VERSION}
+    if run.copy is False:
+        keywords["copy"] = False
     producer_queue, other_runtime = None, False
     if named.native is not None:
         keywords["stream"] = _core.native_stream(named.native[0])
@@ -409,14 +404,14 @@ def _ask_for_view_capsule(x: Any, keywords: dict[str, Any], refusals: Refusals) 
     if refusals and (is_final or not queues.is_torch_class(type(x))):
         return _REFUSED
     refusals.clear()
-    return _ask(refusals, lambda: _ask_for_capsule(x, **keywords, max_version=_core.DLPACK_VERSION))
+    return _ask(refusals, lambda: _ask_for_capsule(x, **keywords))
 
 
 def _import_view(
     run: Import, capsule: object, device: DLDevice, queue: _core.Queue | None
 ) -> _core.TensorBase:
-    never_copy, readonly = run.request.copy is False, bool(run.facts & Facts.IMMUTABLE)
-    is_base = run.facts & Facts.IS_BASE and not run.request.dlpack_only and not readonly
+    never_copy, readonly = run.copy is False, bool(run.facts & Facts.IMMUTABLE)
+    is_base = run.facts & Facts.IS_BASE and not run.dlpack_only and not readonly
     base = run.x if is_base else None
     return _core.import_capsule(run.x, capsule, device, never_copy, readonly, queue, base)
 
@@ -478,9 +473,9 @@ def _described(x: Any, facts: int) -> _core.TensorBase | None:
 
 def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     """Ask the producer to copy to the requested device, otherwise to the host."""
-    x, placement, copy, refusals = run.x, run.placement, run.request.copy, run.refusals
+    x, placement, copy, refusals = run.x, run.placement, run.copy, run.refusals
     tensor, is_on_host = None, resolve(announced).is_host
-    if placement is not None and not is_on_host and not run.request.in_place:
+    if placement is not None and not is_on_host and not run.in_place:
         tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
         if tensor is not None:
             return move(tensor, placement, copy)
@@ -494,7 +489,7 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
             f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
             "through the host reaches; pass copy=None or copy=True"
         )
-    if run.request.in_place:
+    if run.in_place:
         return _core.as_usm(tensor)
     if copy is True:
         return move(tensor, placement, True)
@@ -576,10 +571,10 @@ def move(
 # ---- to the best of several devices --------------------------------------------------------------
 
 
-def _import_to_any(x: Any, request: Request) -> _core.TensorBase:
+def _import_to_any(run: Import) -> _core.TensorBase:
     """Import to the device of a list that takes the fewest copies; the first is preferred."""
-    copy, dlpack = request.copy, request.dlpack_only
-    devices = those_here(request.device)
+    x, copy, dlpack = run.x, run.copy, run.dlpack_only
+    devices = those_here(run.device)
     placements = [place(device) for device in devices]
     try:
         source = _core.find_memory(x, copy=False, dlpack_only=dlpack)

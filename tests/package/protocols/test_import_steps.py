@@ -60,9 +60,17 @@ OBJECTS = {
 
 def import_of(x, *, dlpack_only=False, view=None, refusals=()):
     """An import that has made no step yet."""
-    request = imports.Request(dlpack_only, in_place=False, copy=None, device=None)
-    facts = imports.facts_of(x)
-    return imports.Import(x, request, None, facts, False, view, list(refusals))
+    return imports.Import(
+        x,
+        view=view,
+        refusals=list(refusals),
+        table_asked=False,
+        dlpack_only=dlpack_only,
+        in_place=False,
+        copy=None,
+        device=None,
+        facts=imports.facts_of(x),
+    )
 
 
 def first_answer(run, steps):
