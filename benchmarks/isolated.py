@@ -47,6 +47,21 @@ def _extra_memory(work: Callable[[], Any], result_bytes: int) -> int:
     return peak - before - result_bytes
 
 
+def _copy_to_fresh_memory(queue: Any, block: Any, nbytes: int) -> None:
+    """Copy a block of USM to new host memory, by one command."""
+    import numpy as np
+
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    with mmap.mmap(-1, nbytes + HUGE_PAGE, flags=flags) as fresh:
+        fresh.madvise(mmap.MADV_HUGEPAGE)
+        whole = np.frombuffer(fresh, "uint8")
+        start = -whole.ctypes.data % HUGE_PAGE
+        target = whole[start : start + nbytes]
+        queue.memcpy(target, block, nbytes)
+        queue.wait()
+        del target, whole
+
+
 def _staging(budget: str, size: str) -> dict[str, Any]:
     import dpctl.memory
     import numpy as np
@@ -69,24 +84,13 @@ def _staging(budget: str, size: str) -> dict[str, Any]:
     _core.release_cached_memory()  # includes the blocks that are kept between copies
     extra = _extra_memory(tensor.to_numpy, nbytes)
 
-    def single() -> None:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        with mmap.mmap(-1, nbytes + HUGE_PAGE, flags=flags) as fresh:
-            fresh.madvise(mmap.MADV_HUGEPAGE)
-            whole = np.frombuffer(fresh, "uint8")
-            start = -whole.ctypes.data % HUGE_PAGE
-            target = whole[start : start + nbytes]
-            queue.memcpy(target, block, nbytes)
-            queue.wait()
-            del target, whole
-
     statements = {
         "fresh": "tensor.to_numpy()",
-        "fresh single": "single()",
+        "fresh single": "single(queue, block, nbytes)",
         "warm": "ours.copy_from(tensor)",
         "warm single": "queue.memcpy(theirs, block, nbytes); queue.wait()",
     }
-    names = locals()
+    names = {**locals(), "single": _copy_to_fresh_memory}
     contenders = {who: Contender(statement, names) for who, statement in statements.items()}
     return {"extra": extra, "seconds": race(contenders, Pace(float(budget), 0.0, (5, 60))).seconds}
 

@@ -77,7 +77,7 @@ def tables(devices: Sequence[dict[str, Any]]) -> list[str]:
     """Describe the devices for people, in tables of at most 100 columns of text."""
     rows = [row(facts) for facts in devices]
     return [
-        table(names, *([one[name] for name in names] for one in rows), right=1) for names in TABLES
+        table(names, *([row[name] for name in names] for row in rows), right=1) for names in TABLES
     ]
 
 

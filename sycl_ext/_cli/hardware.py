@@ -54,7 +54,7 @@ def run(machine: Machine, options: argparse.Namespace) -> int:
         return 1
     say = partial(print, file=sys.stderr, flush=True)
     say(f"{device.name} ({device.filter_string}); at most {SECONDS // 60} minutes")
-    parts = [one for one in PARTS if one is KERNELS or one.name in (options.part or NAMES)]
+    parts = [part for part in PARTS if part is KERNELS or part.name in (options.part or NAMES)]
     how = {"quick": options.quick, "deadline": begin + SECONDS, "say": say}
     report = hardware.examine(machine, device, parts, **how)
     text = json.dumps(report, indent=1)

@@ -146,7 +146,9 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
             "origins=True needs a process that was started with SYCL_EXT_TRACE=1 in its environment"
         )
     # Copies: a caller that keeps them would keep the export in the list.
-    return [replace(one) for reference in _alive.valuerefs() if (one := reference()) is not None]
+    return [
+        replace(export) for reference in _alive.valuerefs() if (export := reference()) is not None
+    ]
 
 
 def _report_live_exports() -> None:

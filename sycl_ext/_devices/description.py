@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 #: One step from a device to a sub-device: the partition (`Device.partition`) and the number in it.
-Cut = tuple[str, int]
+PartitionStep = tuple[str, int]
 
 #: The step from a root device to the composite device that it is a component of.
-TO_COMPOSITE: Cut = ("composite", 0)
+TO_COMPOSITE: PartitionStep = ("composite", 0)
 
 #: The limit for a foreign description: more than any device has.
-_MAX_CUTS, _MAX_PARTS = 8, 4096
+_MAX_STEPS, _MAX_NUMBER = 8, 4096
 _DOMAINS = ("numa", "L4_cache", "L3_cache", "L2_cache", "L1_cache", "next_partitionable", "cslice")
 
 
@@ -27,10 +27,10 @@ class DeviceWords(NamedTuple):
     backend: str
     device_type: str
     number: int
-    path: tuple[Cut, ...] = ()
+    path: tuple[PartitionStep, ...] = ()
 
     @classmethod
-    def of(cls, filter_string: str, path: Sequence[Cut] = ()) -> DeviceWords:
+    def of(cls, filter_string: str, path: Sequence[PartitionStep] = ()) -> DeviceWords:
         """Return the description of a sub-device of the root device of a filter string."""
         backend, device_type, number = filter_string.split(":")
         return cls(backend, device_type, int(number), tuple(path))
@@ -38,11 +38,11 @@ class DeviceWords(NamedTuple):
 
 def read_words(value: Any) -> DeviceWords:
     """Read a description from another process; ValueError if it is not valid."""
-    fine = type(value) is tuple and [type(part) for part in value] == [str, str, int, tuple]
+    fine = type(value) is tuple and [type(field) for field in value] == [str, str, int, tuple]
     if fine:
         words = DeviceWords(*value)
-        fine = 0 <= words.number < _MAX_PARTS and len(words.path) <= _MAX_CUTS
-        fine = fine and all(_is_cut(cut) for cut in words.path)
+        fine = 0 <= words.number < _MAX_NUMBER and len(words.path) <= _MAX_STEPS
+        fine = fine and all(_is_step(step) for step in words.path)
     if not fine:
         raise ValueError(f"{value!r} does not name a device; it must be like {_EXAMPLE}")
     return words
@@ -51,12 +51,12 @@ def read_words(value: Any) -> DeviceWords:
 _EXAMPLE = tuple(DeviceWords("level_zero", "gpu", 1, (("numa", 0),)))
 
 
-def _is_cut(cut: Any) -> bool:
-    return cut == TO_COMPOSITE or (
-        type(cut) is tuple
-        and [type(part) for part in cut] == [str, int]
-        and 0 <= cut[1] < _MAX_PARTS
-        and read_partition(cut[0]) is not None
+def _is_step(step: Any) -> bool:
+    return step == TO_COMPOSITE or (
+        type(step) is tuple
+        and [type(field) for field in step] == [str, int]
+        and 0 <= step[1] < _MAX_NUMBER
+        and read_partition(step[0]) is not None
     )
 
 
@@ -64,7 +64,7 @@ def read_partition(text: str) -> str | int | list[int] | None:
     """Return ``partition=`` for "numa", "equally 4" or "counts 1 3"; None for another text."""
     if text in _DOMAINS:
         return text
-    how, *numbers = text.split(" ")[: _MAX_PARTS + 1]
+    how, *numbers = text.split(" ")[: _MAX_NUMBER + 1]
     if not all(number.isascii() and number.isdigit() and len(number) < 6 for number in numbers):
         return None
     counts = [int(number) for number in numbers]
@@ -87,10 +87,10 @@ def choose(wanted: DeviceWords, roots: Sequence[str]) -> int | None:
     >>> choose(DeviceWords("cuda", "gpu", 0), here)
     1
     """
-    found = [DeviceWords.of(text) for text in roots]
-    fitting = [i for i, root in enumerate(found) if root.device_type == wanted.device_type]
+    candidates = [DeviceWords.of(text) for text in roots]
+    fitting = [i for i, root in enumerate(candidates) if root.device_type == wanted.device_type]
 
     def distance(i: int) -> tuple[bool, int]:
-        return found[i].backend != wanted.backend, abs(found[i].number - wanted.number)
+        return candidates[i].backend != wanted.backend, abs(candidates[i].number - wanted.number)
 
     return min(fitting, key=distance, default=None)

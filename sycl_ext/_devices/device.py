@@ -87,9 +87,10 @@ class Device(Identity):
         return None if parent is None else by_id(parent.id)
 
     @property
-    def part(self) -> int | None:
+    def partition_index(self) -> int | None:
         """Number of a sub-device in its partition, from 0; None for other devices."""
-        return self._entry.part if self._entry.part >= 0 else None
+        index = self._entry.partition_index
+        return index if index >= 0 else None
 
     @property
     def uuid(self) -> str | None:
@@ -230,12 +231,12 @@ class Device(Identity):
         Examples
         --------
         >>> import sycl_ext as sx
-        >>> parts = sx.device().create_sub_devices([1, 1])
-        >>> parts == sx.device().create_sub_devices([1, 1])
+        >>> sub_devices = sx.device().create_sub_devices([1, 1])
+        >>> sub_devices == sx.device().create_sub_devices([1, 1])
         True
         """
-        parts = _core.create_sub_devices(self._entry, *_read_partition(partition))
-        return tuple(by_id(part.id) for part in parts)
+        entries = _core.create_sub_devices(self._entry, *_read_partition(partition))
+        return tuple(by_id(entry.id) for entry in entries)
 
     def _whole(self) -> Device:
         """Return the entry of the same device that has no private context."""
@@ -249,11 +250,11 @@ class Device(Identity):
         whose = self.root_id if self.parent is None else self.parent.id
         what = {
             "root": self.filter_string,
-            "sub_device": f"part of device {whose}",
+            "sub_device": f"sub-device of device {whose}",
             "context": f"private context of device {whose}",
         }[self.kind]
         if self.partition:
-            what += f": {self.partition}, number {self.part}"
+            what += f": {self.partition}, number {self.partition_index}"
         return f"<Device {self.id}: {self.name} ({what})>"
 
     @property
@@ -272,7 +273,8 @@ class Device(Identity):
         """
         if self.parent is None:
             return ("sycl_ext.Device", self.filter_string, self.uuid)
-        place = (self.partition, self.part) if self.part is not None else (self.kind, self.id)
+        index = self.partition_index
+        place = (self.kind, self.id) if index is None else (self.partition, index)
         return (*self.parent.__dask_tokenize__(), *place)
 
 
@@ -292,7 +294,7 @@ def _read_partition(partition: Any) -> tuple[str, list[int]]:
         ) from None
     if not counts or not all(0 < count < 1 << 31 for count in counts):
         raise ValueError(
-            f"partition is {partition!r}; it must name parts of at least one compute unit"
+            f"partition is {partition!r}; it must name sub-devices of at least one compute unit"
         )
     return "equally" if equally else "counts", counts
 
@@ -304,17 +306,17 @@ ids: dict[Device, int] = {}
 
 def by_id(entry_id: int) -> Device:
     """Return the `Device` of an entry; ValueError if there is no such entry."""
-    found = _by_id.get(entry_id)
-    if found is None:
+    device = _by_id.get(entry_id)
+    if device is None:
         if entry_id.bit_length() > 31:
             raise ValueError(
                 f"a number of {entry_id.bit_length()} bits is not a device id; the table has "
                 f"{_core.entry_count()} entries"
             )
         # setdefault: two threads may arrive here together, and both must get one object.
-        found = _by_id.setdefault(entry_id, Device._of(_core.entry(entry_id)))
-        ids[found] = entry_id
-    return found
+        device = _by_id.setdefault(entry_id, Device._of(_core.entry(entry_id)))
+        ids[device] = entry_id
+    return device
 
 
 def shared_queue(entry_id: int) -> dpctl.SyclQueue:

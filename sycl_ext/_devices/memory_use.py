@@ -54,12 +54,12 @@ def statistics(device: Any = None, /) -> dict[tuple[Device | None, str], Statist
     True
     """
     wanted = None if device is None else place(device).device
-    found: dict[tuple[Device | None, str], Statistics] = {}
+    usage: dict[tuple[Device | None, str], Statistics] = {}
     for entry_id, usm_type, *numbers, _ in _core.memory_use():
         where = None if entry_id is None else by_id(entry_id)
         if wanted is None or where is wanted:
-            found[where, usm_type] = Statistics(*numbers)
-    return found
+            usage[where, usm_type] = Statistics(*numbers)
+    return usage
 
 
 #: The function that an allocation calls before it fails, by entry.

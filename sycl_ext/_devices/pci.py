@@ -29,7 +29,7 @@ def read_cpu_list(text: str) -> tuple[int, ...]:
     >>> read_cpu_list("0-2,8")
     (0, 1, 2, 8)
     """
-    ranges = [part.partition("-")[::2] for part in text.split(",") if part]
+    ranges = [bounds.partition("-")[::2] for bounds in text.split(",") if bounds]
     return tuple(cpu for first, last in ranges for cpu in range(int(first), int(last or first) + 1))
 
 

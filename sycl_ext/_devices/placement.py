@@ -147,11 +147,11 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
         address = _core.context_in_capsule(context_or_queue)
     elif address is None:
         queue = queue_from(context_or_queue)
-        found = by_id(_core.entry_of_queue(queue).id)
-        if wanted is not None and wanted._whole() is not found._whole():
-            raise ValueError(f"the queue belongs to {found!r}, and device is {wanted!r}")
-        _core.register_context_of(found._entry)
-        return found
+        registered = by_id(_core.entry_of_queue(queue).id)
+        if wanted is not None and wanted._whole() is not registered._whole():
+            raise ValueError(f"the queue belongs to {registered!r}, and device is {wanted!r}")
+        _core.register_context_of(registered._entry)
+        return registered
     wanted_entry = None if wanted is None else wanted._entry
     entry = _core.entry_of_context(address, wanted=wanted_entry)
     _core.register_context_of(entry)
@@ -223,9 +223,9 @@ def _by_uuid(uuid: str) -> Device:
 
     Level Zero and OpenCL report the same UUID for a GPU; the device of Level Zero comes first.
     """
-    found = [device for device in devices() if device.uuid == uuid]
-    if found:
-        return min(found, key=lambda device: device.backend != "level_zero")
+    matches = [device for device in devices() if device.uuid == uuid]
+    if matches:
+        return min(matches, key=lambda device: device.backend != "level_zero")
     known = ", ".join(f"{root.filter_string} is {root.uuid}" for root in roots())
     raise ValueError(f"device is 'uuid:{uuid}', and no device has that UUID; there are: {known}")
 
@@ -270,7 +270,7 @@ def is_absent(spec: Any) -> bool:
     return False
 
 
-def those_here(devices: list[Any]) -> list[Any]:
+def available_devices(devices: list[Any]) -> list[Any]:
     """Return the acceptable devices that exist: without a GPU, ``["gpu", "cpu"]`` is the CPU."""
     if not devices:
         raise ValueError("device is an empty list; name a device, or pass None for any")

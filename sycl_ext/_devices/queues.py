@@ -68,21 +68,21 @@ def producer_queue(x: Any) -> object:
     `OTHER_RUNTIME`: another SYCL runtime is loaded, and the producer has no queue of our runtime.
     It might treat a queue of our runtime as one of its own, so it is asked for complete data.
     """
-    shown: object = (
+    queue: object = (
         sys.modules["torch"].xpu.current_stream(x.device).sycl_queue
         if is_torch_class(type(x))
         else getattr(x, "sycl_queue", None)
     )
-    if is_dpctl_queue(shown):
-        return shown
+    if is_dpctl_queue(queue):
+        return queue
     if not _core.has_other_libsycl():
-        return shown if is_torch_class(type(x)) else None
+        return queue if is_torch_class(type(x)) else None
     try:
-        queue_from(shown)
+        queue_from(queue)
     except (TypeError, ValueError):
         warn_of_others()
         return OTHER_RUNTIME
-    return shown
+    return queue
 
 
 def queue_from(obj: Any) -> _core.Queue:

@@ -16,13 +16,13 @@ def check_no_copy(result: Any, source: _core.TensorBase, consumer: str) -> None:
     result with other elements was computed, and one whose memory is not known is not examined.
     """
     try:
-        found = _core.find_memory(result, copy=False)
+        memory = _core.find_memory(result, copy=False)
     except NO_REFUSALS:
         raise
     except Exception:  # no array, or one whose memory nobody may see
         return
-    same = (found.dtype_name, tuple(found.shape)) == (source.dtype_name, tuple(source.shape))
-    if not same or source.size == 0 or _overlap(found, source) or _bits(found) != _bits(source):
+    same = (memory.dtype_name, tuple(memory.shape)) == (source.dtype_name, tuple(source.shape))
+    if not same or source.size == 0 or _overlap(memory, source) or _bits(memory) != _bits(source):
         return
     raise CopyRefusedError(
         f"copy=False was asked for, and {consumer} made a copy of what it was given; pass "
@@ -30,8 +30,8 @@ def check_no_copy(result: Any, source: _core.TensorBase, consumer: str) -> None:
     )
 
 
-def _overlap(one: _core.TensorBase, other: _core.TensorBase) -> bool:
-    (first, end), (other_first, other_end) = _extent(one), _extent(other)
+def _overlap(tensor: _core.TensorBase, other: _core.TensorBase) -> bool:
+    (first, end), (other_first, other_end) = _extent(tensor), _extent(other)
     return first < other_end and other_first < end
 
 

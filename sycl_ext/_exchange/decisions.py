@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device
-from sycl_ext._devices.placement import is_host, is_torch_device, names_device, place, those_here
+from sycl_ext._devices.placement import (
+    available_devices,
+    is_host,
+    is_torch_device,
+    names_device,
+    place,
+)
 from sycl_ext._exchange import attempts
 from sycl_ext._exchange.attempts import Attempt, Flags, Wanted
 from sycl_ext._negotiation.array_facts import ArrayFacts, read_facts
@@ -108,7 +114,7 @@ def _is_device(consumer: Any) -> bool:
 
 def _read_devices(device: Any) -> list[Wanted]:
     """Read one device or a list of them; the host is (1, 0)."""
-    given = those_here(device) if isinstance(device, list) else [device]
+    given = available_devices(device) if isinstance(device, list) else [device]
     return [
         (HOST, HOST) if is_host(one) else (one, place(one).device.__dlpack_device__())
         for one in given

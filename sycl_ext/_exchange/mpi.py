@@ -95,10 +95,10 @@ def check(comm: Any, /, device: Any = None) -> Check:
         raise
     if unclaimed := _agreed(comm, _claim(comm, root)):
         return Check(unclaimed)
-    found = Check(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
+    verdict = Check(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
     key = _keyval(comm)
-    comm.Set_attr(key, {**(comm.Get_attr(key) or {}), root.id: found})
-    return found
+    comm.Set_attr(key, {**(comm.Get_attr(key) or {}), root.id: verdict})
+    return verdict
 
 
 def verdict_on(comm: Any, root_id: int) -> Check | None:
@@ -106,8 +106,8 @@ def verdict_on(comm: Any, root_id: int) -> Check | None:
     if comm is None:
         return None
     _require_communicator(comm)
-    found: Check | None = (comm.Get_attr(_keyval(comm)) or {}).get(root_id)
-    return found
+    verdict: Check | None = (comm.Get_attr(_keyval(comm)) or {}).get(root_id)
+    return verdict
 
 
 def _require_communicator(comm: Any) -> None:
@@ -191,21 +191,21 @@ def _compare(comm: Any, root: Device) -> str:
     wrong = []  # the loop goes on, as the other ranks do
     for nbytes, source, target in itertools.product(SIZES, kinds, kinds):
         what = f"{nbytes} bytes from {source} to {target} USM"
-        mine: Any = _bytes_of(rank, nbytes)
-        theirs: Any = np.zeros(nbytes, "uint8")
+        sent: Any = _bytes_of(rank, nbytes)
+        received: Any = np.zeros(nbytes, "uint8")
         try:
-            usm = empty(nbytes, "uint8", usm_type=source, device=root).copy_from(mine)
-            mine, theirs = usm, zeros(nbytes, "uint8", usm_type=target, device=root)
-            for tensor in (mine, theirs):
+            usm = empty(nbytes, "uint8", usm_type=source, device=root).copy_from(sent)
+            sent, received = usm, zeros(nbytes, "uint8", usm_type=target, device=root)
+            for tensor in (sent, received):
                 _core.synchronize(tensor)
         except Exception as error:  # its neighbours also wait for plain memory
             wrong.append(f"{what}: {error}")
         try:
-            comm.Sendrecv(mine, after, recvbuf=theirs, source=before)
+            comm.Sendrecv(sent, after, recvbuf=received, source=before)
         except Exception as error:
             wrong.append(f"{what}: {error}")
             continue
-        if not np.array_equal(host_view(theirs).to_numpy(), _bytes_of(before, nbytes)):
+        if not np.array_equal(host_view(received).to_numpy(), _bytes_of(before, nbytes)):
             wrong.append(f"{what} arrived changed")
     return wrong[0] if wrong else ""
 

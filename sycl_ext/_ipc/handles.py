@@ -26,7 +26,7 @@ from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
 from sycl_ext._protocols.sources import compact_strides
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.indexing import as_shape
-from sycl_ext._tensor.pickling import nearest, part_of, words_of
+from sycl_ext._tensor.pickling import nearest, sub_device_at, words_of
 from sycl_ext._tensor.tensor import as_tensor
 
 if TYPE_CHECKING:
@@ -438,23 +438,23 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
 
 
 def _exact(handle: Handle, wanted: Device | None) -> Device:
-    words, found = handle._device, None
+    words, root_device = handle._device, None
     for root in roots():
         named = DeviceWords.of(root.filter_string)
         if handle._uuid and named.backend == words.backend:
             if root._entry.uuid == handle._uuid:
-                found = root
+                root_device = root
         elif named == words._replace(path=()):
-            found = root
-    part = None if found is None else part_of(found, words.path)
-    if part is None or words_of(part).path != words.path:
+            root_device = root
+    sub_device = None if root_device is None else sub_device_at(root_device, words.path)
+    if sub_device is None or words_of(sub_device).path != words.path:
         raise BufferError(
             f"the memory is on {'/'.join(map(str, words))}, which this process does not have; "
             "ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK decide which devices a process has"
         )
     if wanted is not None:
-        _require_device(part, wanted)
-    return part
+        _require_device(sub_device, wanted)
+    return sub_device
 
 
 def _require_device(owner: Device, wanted: Device) -> None:

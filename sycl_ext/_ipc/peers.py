@@ -81,11 +81,11 @@ def require_descriptor(process: int, descriptor: int) -> None:
     if process == os.getpid():
         return
     try:
-        found = os.pidfd_open(process)
+        descriptor_of_process = os.pidfd_open(process)
         try:
-            os.close(_pidfd_getfd(found, descriptor))
+            os.close(_pidfd_getfd(descriptor_of_process, descriptor))
         finally:
-            os.close(found)
+            os.close(descriptor_of_process)
     except OSError as error:
         raise_if_no_descriptor(error, f"the device memory of process {process}")
         number = error.errno or 0

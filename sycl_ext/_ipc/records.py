@@ -91,9 +91,9 @@ class Offer:
 
 def reclaim() -> None:
     """Free the memory of dropped offers that no process has open."""
-    for one in list(_offered):
-        if not one.is_in_use():
-            _offered.discard(one)
+    for memory in list(_offered):
+        if not memory.is_in_use():
+            _offered.discard(memory)
 
 
 released_with.append(reclaim)
@@ -102,16 +102,16 @@ released_with.append(reclaim)
 def waiting() -> int:
     """Return the number of blocks that are kept only for other processes."""
     reclaim()
-    return sum(one.sent or one.offer() is None for one in list(_offered))
+    return sum(memory.sent or memory.offer() is None for memory in list(_offered))
 
 
 def own_arrays(data: bytes) -> list[TensorBase]:
     """Return the arrays of this process to whose first byte the bytes of a SYCL handle lead."""
     process = os.getpid()
     return [
-        one.array
-        for one in list(_offered)
-        if one.array is not None and one.data == data and one.maker == process
+        memory.array
+        for memory in list(_offered)
+        if memory.array is not None and memory.data == data and memory.maker == process
     ]
 
 
@@ -124,13 +124,13 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:
     if not record.lock(exclusive=False):
         raise _gone(key)
     content = record.read()
-    mark, _arrived, found, length = _RECORD.unpack_from(content)
+    mark, _arrived, recorded, length = _RECORD.unpack_from(content)
     if mark == _WITHDRAWN:
         raise _gone(key)
     if mark != _MARK or length > _SIZE - _RECORD.size:
         raise BufferError(f"process {key.process} shares other memory there than the handle names")
-    if found != nbytes:
-        raise BufferError(f"the block has {found} bytes, and the handle names {nbytes}")
+    if recorded != nbytes:
+        raise BufferError(f"the block has {recorded} bytes, and the handle names {nbytes}")
     require_descriptor(key.process, key.descriptor)
     data = content[_RECORD.size : _RECORD.size + length]
     _require_the_same_process(key.process)

@@ -62,8 +62,8 @@ class Block:
     @property
     def key(self) -> BlockKey:
         """The information to open the block in another process, while this object lives."""
-        found = os.fstat(self._descriptor)
-        return BlockKey(os.getpid(), self._descriptor, found.st_dev, found.st_ino)
+        status = os.fstat(self._descriptor)
+        return BlockKey(os.getpid(), self._descriptor, status.st_dev, status.st_ino)
 
     def write(self, data: bytes, at: int = 0) -> None:
         """Write bytes."""
@@ -134,9 +134,9 @@ def _seals(block: Block) -> int:
         return 0  # a file of a kind that has none
 
 
-def _check_file(found: os.stat_result, key: BlockKey, nbytes: int) -> None:
-    same = (found.st_dev, found.st_ino) == (key.filesystem, key.inode)
-    if not same or not stat.S_ISREG(found.st_mode):
+def _check_file(status: os.stat_result, key: BlockKey, nbytes: int) -> None:
+    same = (status.st_dev, status.st_ino) == (key.filesystem, key.inode)
+    if not same or not stat.S_ISREG(status.st_mode):
         raise BufferError(f"process {key.process} does not share this memory any more")
-    if found.st_size != nbytes:
-        raise BufferError(f"the block has {found.st_size} bytes, and the handle names {nbytes}")
+    if status.st_size != nbytes:
+        raise BufferError(f"the block has {status.st_size} bytes, and the handle names {nbytes}")

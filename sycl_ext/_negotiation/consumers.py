@@ -160,7 +160,7 @@ class Consumer:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("+")[0].split(".")[:3] if part.isdigit())
+    return tuple(int(number) for number in version.split("+")[0].split(".")[:3] if number.isdigit())
 
 
 def _has_ml_dtypes() -> bool:
@@ -213,8 +213,8 @@ def _dpnp_described(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any] |
         return None
 
     def read(x: Any) -> Any:  # `as_usm_memory` reads a description twice, and keeps its object
-        found = x.__sycl_usm_array_interface__
-        once = SimpleNamespace(__sycl_usm_array_interface__=found, kept=x)
+        interface = x.__sycl_usm_array_interface__
+        once = SimpleNamespace(__sycl_usm_array_interface__=interface, kept=x)
         return wrap(usm_ndarray(x.shape, dtype=x.dtype, buffer=as_usm_memory(once)))
 
     return read
@@ -412,8 +412,8 @@ def consumer_for(package: str, version: str) -> Consumer | None:
     [11, 5, 5, 11]
     """
     rows, have = [row for row in CONSUMERS if row.package == package], _release(version)
-    found = [row for row in rows if row.since is None or _release(row.since) <= have]
-    return found[-1] if found else None
+    matching = [row for row in rows if row.since is None or _release(row.since) <= have]
+    return matching[-1] if matching else None
 
 
 @dataclass(frozen=True)
@@ -526,8 +526,10 @@ def _is_found(function: Any, modules: set[str], reads: Reads) -> bool:
     name = getattr(function, "__name__", None)
     if not isinstance(name, str):
         return False
-    loaded_ones = [one for one in map(reads.module, sorted(modules)) if one is not None]
-    return any(reads.attribute(one, name) is function for one in loaded_ones)
+    loaded = map(reads.module, sorted(modules))
+    return any(
+        reads.attribute(module, name) is function for module in list(loaded) if module is not None
+    )
 
 
 def _row_of(package: str, reads: Reads) -> Consumer | None:
@@ -570,17 +572,17 @@ def _known_function(function: Any, package: str, reads: Reads) -> Function | Non
     """Return the row of a function: by identity, because its own name may be another."""
     for row in FUNCTIONS:
         module, _, path = row.name.partition(":")
-        found: Any = reads.module(module) if _package_of(module) == package else None
+        named: Any = reads.module(module) if _package_of(module) == package else None
         for name in path.split("."):
-            found = None if found is None else reads.attribute(found, name)
-        if found is not None and found is function:
+            named = None if named is None else reads.attribute(named, name)
+        if named is not None and named is function:
             return row
     return None
 
 
 def _module_named(name: str, reads: Reads) -> ModuleType:
     try:
-        found = importlib.import_module(name)
+        module = importlib.import_module(name)
     except (ModuleNotFoundError, ValueError, TypeError) as error:
         raise ValueError(
             f"consumer is {name!r}, which is neither a device such as 'gpu:0' nor a module "
@@ -588,7 +590,7 @@ def _module_named(name: str, reads: Reads) -> ModuleType:
             "'numpy'"
         ) from error
     reads.module(name)
-    return found
+    return module
 
 
 def _importing_function(row: Consumer, reads: Reads) -> Callable[[Any], Any]:
@@ -610,9 +612,9 @@ def _nearest_import(row: Consumer, name: str, reads: Reads) -> Any:
     """
     while name and row.takes == "producer":
         module = reads.module(name)
-        found = None if module is None else reads.attribute(module, "from_dlpack")
-        if found is not None:
-            return found
+        function = None if module is None else reads.attribute(module, "from_dlpack")
+        if function is not None:
+            return function
         name = name.rpartition(".")[0]
     return None
 
@@ -620,18 +622,18 @@ def _nearest_import(row: Consumer, name: str, reads: Reads) -> Any:
 def _entry(package: str, entry: str, reads: Reads) -> Callable[[Any], Any]:
     name, _, path = f"{package}{entry}".partition(":")
     try:
-        found: Any = importlib.import_module(name)
+        named: Any = importlib.import_module(name)
         reads.module(name)
-        for part in path.split("."):
-            found = reads.attribute(found, part)
-        if found is None:
+        for attribute in path.split("."):
+            named = reads.attribute(named, attribute)
+        if named is None:
             raise AttributeError(path)
     except (AttributeError, ImportError, ValueError):
         raise TypeError(
             f"consumer {package} has no {entry.lstrip('.:')}; use the array of "
             "exchange(x, numpy), or pass a module with from_dlpack or a callable"
         ) from None
-    call: Callable[[Any], Any] = found
+    call: Callable[[Any], Any] = named
     return call
 
 

@@ -85,10 +85,10 @@ def _way_out_of_torch(x: Any) -> str:
 def _way_out_of_small_elements(x: Any) -> str:
     """Of an array whose elements have less than a byte each, such as int4."""
     dtype = getattr(x, "dtype", "")
-    found = re.match(r"(u?int|float)[1-7](_|$)", str(getattr(dtype, "name", dtype)))
-    if not found:
+    small = re.match(r"(u?int|float)[1-7](_|$)", str(getattr(dtype, "name", dtype)))
+    if not small:
         return ""
-    wider = "float32" if found[1] == "float" else f"{found[1]}8"
+    wider = "float32" if small[1] == "float" else f"{small[1]}8"
     return (
         f"an element has less than a byte: pass numpy.asarray(x).astype({wider!r}), or its bytes, "
         "numpy.asarray(x).view('uint8')"

@@ -14,7 +14,7 @@ class Reads:
     """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}
+        self._reads: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}
 
     def module(self, name: str) -> Any:
         """Return a module, if it is loaded."""
@@ -30,8 +30,8 @@ class Reads:
 
     def all(self) -> tuple[tuple[Any, str | None, Any], ...]:
         """Return the reads."""
-        return tuple(self._found.values())
+        return tuple(self._reads.values())
 
     def _note(self, of: Any, name: str | None, value: Any) -> Any:
-        self._found[id(of), name] = (of, name, value)
+        self._reads[id(of), name] = (of, name, value)
         return value

@@ -218,10 +218,10 @@ def relation(source: Source, request: Request) -> Relation:
 @functools.lru_cache(maxsize=256)
 def plan(source: Source, request: Request) -> Plan:
     """Decide the route for a source and a request, with its reason in words."""
-    found = relation(source, request)
-    route = RULES[found][_COLUMN[request.copy]]
+    row = relation(source, request)
+    route = RULES[row][_COLUMN[request.copy]]
     if route is Route.REFUSE:
-        return _refusal(found, source, request)
+        return _refusal(row, source, request)
     if source.readonly and not request.versioned and route.copies == 0:
         return Plan(
             Route.REFUSE,
@@ -229,8 +229,8 @@ def plan(source: Source, request: Request) -> Plan:
             "cannot be told so; pass max_version=(1, 0) or copy=True",
             BufferError,
         )
-    in_place = RULES[found][_COLUMN[None]] in (Route.VIEW, Route.HOST_VIEW)
-    return Plan(route, COPY_REQUESTED if request.copy is True and in_place else found.value)
+    in_place = RULES[row][_COLUMN[None]] in (Route.VIEW, Route.HOST_VIEW)
+    return Plan(route, COPY_REQUESTED if request.copy is True and in_place else row.value)
 
 
 def cheapest(candidates: Sequence[Plan]) -> Plan:
@@ -280,34 +280,34 @@ def decide(facts: int, wanted: int, copy: bool | None) -> int:
     return list(Route).index(plan(source, request).route)
 
 
-def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool = True) -> str:
+def kind_of_copy(usm_type: str, available: tuple[str, ...], *, moves: bool = True) -> str:
     """Return the kind of USM of a copy on a device with the given kinds: that of the original.
 
     A copy of "system" memory is "device" memory on another device, and "host" memory on the same.
     """
     if usm_type == "system":
         usm_type = "device" if moves else "host"
-    if usm_type in offered:
+    if usm_type in available:
         return usm_type
-    return next((kind for kind in offered if kind != "system"), usm_type)
+    return next((kind for kind in available if kind != "system"), usm_type)
 
 
-def _refusal(found: Relation, source: Source, request: Request) -> Plan:
-    wanted, why = request.device or source.device, found.value
+def _refusal(row: Relation, source: Source, request: Request) -> Plan:
+    wanted, why = request.device or source.device, row.value
     way = f"from {_memory_text(source)} to {_device_text(wanted)}"
     error: type[BufferError] = BufferError
-    if found is Relation.UNKNOWN:
+    if row is Relation.UNKNOWN:
         reason = (
             f"dl_device={wanted} was asked for, and {why}; `python -m sycl_ext devices` lists "
             "them, and (1, 0) is the host"
         )
-    elif found is Relation.NO_USM:
+    elif row is Relation.NO_USM:
         reason = (
             f"device {wanted[1]} was asked for, and {why}; choose another device (`python -m "
             "sycl_ext devices` lists them)"
         )
     elif request.copy is False:
-        error, allow = CopyRefusedError, found is Relation.INDIRECT or None
+        error, allow = CopyRefusedError, row is Relation.INDIRECT or None
         reason = f"copy=False was asked for, and a copy is needed {way}: {why}; pass copy={allow}"
     else:
         reason = (

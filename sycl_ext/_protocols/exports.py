@@ -21,13 +21,13 @@ def export(
     versioned = _takes_versioned(max_version)
     allowed = check_flag("copy", copy, or_none=True)
     asked = None if dl_device is None else as_dl_device(dl_device)
-    found = plan_for(facts_of(tensor), asked, allowed, versioned=versioned).check()
+    plan = plan_for(facts_of(tensor), asked, allowed, versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
     named = resolve(label)
     if named.is_host and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
-    result = carry_out(found, tensor, label)
-    note(found.route.value, tensor, found.copies)
+    result = carry_out(plan, tensor, label)
+    note(plan.route.value, tensor, plan.copies)
     waits = not (is_int(stream) and stream == NO_SYNC)
     # SYCL cannot order a stream of CUDA or HIP after its work.
     if named.native is not None and stream is not None and not is_int(stream):
@@ -37,7 +37,7 @@ def export(
         )
     names_queue = waits and named.native is None and stream is not None
     consumer = queue_from(stream) if names_queue else None
-    if found.copies == 0 and waits:  # a finished copy is safe on every queue
+    if plan.copies == 0 and waits:  # a finished copy is safe on every queue
         if consumer is None:
             _core.synchronize(tensor)
         else:
@@ -47,7 +47,7 @@ def export(
         result,
         versioned=versioned,
         device=label,
-        copied=found.copies > 0,
+        copied=plan.copies > 0,
         companion=companion,
         queue=consumer,
     )

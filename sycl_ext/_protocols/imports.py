@@ -17,7 +17,7 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices import queues
 from sycl_ext._devices.device import shared_queue
-from sycl_ext._devices.placement import Placement, place, resolve, those_here
+from sycl_ext._devices.placement import Placement, available_devices, place, resolve
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import (
     NO_REFUSALS,
@@ -308,10 +308,10 @@ def facts_of(x: object) -> int:
 
 def _is_not_overridden(cls: type, names: tuple[str, ...], by: type | None) -> bool:
     """Return whether a class defines a protocol at least as far from `object` as `by` is."""
-    found = definer(cls, *names)
-    if found is None or by is None:
-        return found is not None
-    return cls.__mro__.index(found) <= cls.__mro__.index(by)
+    owner = definer(cls, *names)
+    if owner is None or by is None:
+        return owner is not None
+    return cls.__mro__.index(owner) <= cls.__mro__.index(by)
 
 
 def _intercepts_torch(cls: Any) -> bool:
@@ -434,8 +434,8 @@ def _of_described_kind(tensor: _core.TensorBase, x: Any) -> _core.TensorBase:
     if tensor.size or tensor.entry_id is None or sources.is_tensor(x):
         return tensor
     kind = getattr(x, "usm_type", None)
-    offered = _core.entry(tensor.entry_id).usm_types
-    if kind == tensor.usm_type or kind not in ALLOCATED or kind not in offered:
+    available = _core.entry(tensor.entry_id).usm_types
+    if kind == tensor.usm_type or kind not in ALLOCATED or kind not in available:
         return tensor
     return _core.of_kind(tensor, kind)
 
@@ -553,11 +553,11 @@ def move(
         return tensor
     target = sources.tensor_device(tensor) if placement is None else placement.device
     queue = None if placement is None else placement.queue
-    found = sources.plan_for(
+    plan = sources.plan_for(
         sources.facts_of(tensor), target.__dlpack_device__(), copy, ours=True
     ).check()
-    note(found.route.value, tensor, found.copies)
-    if found.route is not Route.VIEW:
+    note(plan.route.value, tensor, plan.copies)
+    if plan.route is not Route.VIEW:
         kind = kind_of_copy(tensor.usm_type, target.usm_types)
         return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
     if is_host_memory:
@@ -574,7 +574,7 @@ def move(
 def _import_to_any(run: Import) -> _core.TensorBase:
     """Import to the device of a list that takes the fewest copies; the first is preferred."""
     x, copy, dlpack = run.x, run.copy, run.dlpack_only
-    devices = those_here(run.device)
+    devices = available_devices(run.device)
     placements = [place(device) for device in devices]
     try:
         source = _core.find_memory(x, copy=False, dlpack_only=dlpack)
@@ -584,8 +584,13 @@ def _import_to_any(run: Import) -> _core.TensorBase:
         source = None
     if source is None:  # not where it is: a producer may copy to one of them by itself
         return _import_to_first(x, devices, copy, dlpack)
-    facts, where = sources.facts_of(source), [one.device.__dlpack_device__() for one in placements]
-    plans = [replace(sources.plan_for(facts, one, copy, ours=True), device=one) for one in where]
+    facts, where = (
+        sources.facts_of(source),
+        [placement.device.__dlpack_device__() for placement in placements],
+    )
+    plans = [
+        replace(sources.plan_for(facts, device, copy, ours=True), device=device) for device in where
+    ]
     chosen = cheapest(plans).check()
     first = next(i for i, device in enumerate(where) if device == chosen.device)
     return move(source, placements[first], copy)

@@ -29,7 +29,7 @@ def facts_of(tensor: _core.TensorBase) -> Source:
     )
 
 
-def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **wishes: bool) -> Plan:
+def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **fields: bool) -> Plan:
     """Look the device up in the table, and plan; `wishes` are more fields of the `Request`.
 
     This package (`ours`) knows the entries, and takes host memory that the device can read; a third
@@ -49,11 +49,11 @@ def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **wishe
         facts["known"] = 0 <= entry_id < _core.entry_count()
         if facts["known"]:
             target = _core.entry(entry_id)
-            facts["system_usm"] = wishes.get("ours", False) and "system" in target.usm_types
+            facts["system_usm"] = fields.get("ours", False) and "system" in target.usm_types
             facts["has_usm"] = bool({*target.usm_types} - {"system"})
             if source.entry not in (None, target.id) and source.usm_type == "device":
                 facts["direct"] = _core.copies_directly(_core.entry(source.entry), target)
-    return plan(source, Request(device, copy, **wishes, **facts))
+    return plan(source, Request(device, copy, **fields, **facts))
 
 
 @functools.lru_cache(maxsize=256)
@@ -66,17 +66,17 @@ def native_device(entry_id: int, usm_type: str) -> DLDevice | None:
     """Return CUDA's or ROCm's name of a kind of USM of a root device, or None: it has none."""
     for device_type, ordinal in itertools.product(DeviceType, range(_core.root_count())):
         device = (int(device_type), ordinal)
-        found = resolve(device)
-        if found.entry is not None and (found.entry.id, found.kind) == (entry_id, usm_type):
+        named = resolve(device)
+        if named.entry is not None and (named.entry.id, named.kind) == (entry_id, usm_type):
             return device
     return None
 
 
-def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:
+def carry_out(planned: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:
     """Return the memory of a plan (a tensor of the base class or a `Tensor`)."""
-    if found.route in (Route.VIEW, Route.HOST_VIEW):
+    if planned.route in (Route.VIEW, Route.HOST_VIEW):
         return tensor
-    if found.route is Route.HOST_COPY:
+    if planned.route is Route.HOST_COPY:
         return _core.copy_to_host(tensor)
     native = resolve(target).native
     if native is not None:

@@ -22,7 +22,7 @@ def give_way(name: str, folder: str) -> None:
     spec = PathFinder.find_spec(name, others)
     if spec is None or spec.loader is None or spec.origin is None:
         return
-    for module in [one for one in sys.modules if one.partition(".")[0] == name]:
+    for module in [loaded for loaded in sys.modules if loaded.partition(".")[0] == name]:
         del sys.modules[module]
     installed = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(installed)

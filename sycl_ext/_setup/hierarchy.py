@@ -57,8 +57,8 @@ def _explain_selector(selector: str, works: bool) -> list[str]:
     terms = [term.strip() for term in selector.split(";") if term.strip()]
     accepted = [term for term in terms if not term.startswith("!")]
     rejected = [term[1:] for term in terms if term.startswith("!")]
-    parts = {"lists only the devices": accepted, "hides those": rejected}
-    does = [f"{what} that match {' or '.join(some)}" for what, some in parts.items() if some]
+    effects = {"lists only the devices": accepted, "hides those": rejected}
+    does = [f"{what} that match {' or '.join(some)}" for what, some in effects.items() if some]
     lines = []
     if terms:
         lines.append(

@@ -49,16 +49,16 @@ def distrust(path: str, package: str = PACKAGE) -> str:
     folder = os.path.dirname(path)
     places = dict.fromkeys((real, os.path.dirname(real), folder, os.path.dirname(folder)))
     for at in filter(os.path.exists, places):
-        found = os.stat(at)
-        if found.st_uid not in owners:
-            return f"{at} belongs to user {found.st_uid}, who is neither root nor this user"
-        mode, group = f"mode {found.st_mode & 0o7777:o}", found.st_gid
-        if found.st_mode & 0o002:
+        status = os.stat(at)
+        if status.st_uid not in owners:
+            return f"{at} belongs to user {status.st_uid}, who is neither root nor this user"
+        mode, group = f"mode {status.st_mode & 0o7777:o}", status.st_gid
+        if status.st_mode & 0o002:
             return f"every user may write to {at} ({mode})"
         # Root has decided so; a group of one's own; or a group that may change this package.
-        may = found.st_uid == 0 or group in (0, found.st_uid)
+        may = status.st_uid == 0 or group in (0, status.st_uid)
         may = may or bool(ours.st_mode & 0o020 and group == ours.st_gid)
-        if found.st_mode & 0o020 and not may:
+        if status.st_mode & 0o020 and not may:
             return f"group {group} may write to {at} ({mode})"
     return ""
 

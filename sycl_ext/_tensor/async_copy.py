@@ -139,10 +139,10 @@ def to_numpy(
     """Implement ``to_numpy(copy, wait)`` except for views and copies that wait."""
     if wait is not True and check_flag("wait", wait):
         return tensor.to_numpy(copy)
-    found = sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()
+    plan = sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()
     _ = tensor.dtype  # raises now where NumPy has no such dtype
-    note(found.route.value, tensor, found.copies)
-    if found.copies == 0:
+    note(plan.route.value, tensor, plan.copies)
+    if plan.copies == 0:
         return AsyncCopy(
             _core.pending_commands(tensor), lambda: _core.as_ndarray(tensor, wait=True)
         )

@@ -178,13 +178,13 @@ def _flat(tensor: _core.TensorBase) -> _core.TensorBase | None:
     """Return the elements of a compact tensor along one axis, in any order; None: it has gaps."""
     if not (tensor.c_contiguous or tensor.f_contiguous):
         return None
-    return _core.view(tensor, 0, (tensor.size,), (1,), None)
+    return _core.view(tensor, 0, (tensor.size,), (1,))
 
 
 def _piece(flat: _core.TensorBase, first: int, count: int) -> _core.TensorBase:
-    return _core.view(flat, first, (count,), (1,), None)
+    return _core.view(flat, first, (count,), (1,))
 
 
 def _spread(target: _core.TensorBase, element: _core.TensorBase) -> None:
     strides = indexing.broadcast_strides((), (), target.shape)
-    _core.copy_elements(target, _core.view(element, 0, target.shape, strides, None))
+    _core.copy_elements(target, _core.view(element, 0, target.shape, strides))

@@ -82,9 +82,9 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     if may_be_it and imports.facts_of(x) & imports.Facts.IS_TENSOR:
         return x  # type: ignore[no-any-return]
     source = _core.find_memory(x, copy=copy)
-    found = sources.plan_for(sources.facts_of(source), HOST, copy).check()
-    note(found.route.value, source, found.copies)
+    plan = sources.plan_for(sources.facts_of(source), HOST, copy).check()
+    note(plan.route.value, source, plan.copies)
     base = None if copy is True or is_capsule(x) else x
-    if copy is True or found.copies != 0:
+    if copy is True or plan.copies != 0:
         source = _core.copy_to_host(source)
     return _core.as_host_view(source, source=base)

@@ -58,13 +58,13 @@ def squeezed_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     if axis is None:
         return tuple(axis for axis, length in enumerate(shape) if length != 1)
     wanted = axis if isinstance(axis, tuple) else (axis,)
-    out = [_as_axis(one, len(shape)) for one in wanted]
+    out = [_as_axis(axis, len(shape)) for axis in wanted]
     if len(set(out)) != len(out):
         raise ValueError(f"axis is {axis}, which names an axis twice")
-    for one in out:
-        if shape[one] != 1:
-            raise ValueError(f"axis {one} has length {shape[one]}; only length 1 can be removed")
-    return tuple(one for one in range(len(shape)) if one not in out)
+    for axis in out:
+        if shape[axis] != 1:
+            raise ValueError(f"axis {axis} has length {shape[axis]}; only length 1 can be removed")
+    return tuple(axis for axis in range(len(shape)) if axis not in out)
 
 
 def _as_axis(axis: Any, ndim: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._devices import description
-from sycl_ext._devices.description import Cut, DeviceWords
+from sycl_ext._devices.description import DeviceWords, PartitionStep
 from sycl_ext._devices.device import Device, by_id, roots
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import SyclError
@@ -73,14 +73,16 @@ def to_device(device: Any) -> Iterator[None]:
 
 def words_of(device: Device) -> DeviceWords:
     """Return the description of a device; a private context does not exist in other processes."""
-    path: list[Cut] = []
+    path: list[PartitionStep] = []
     entry: Device | None = device
     while entry is not None and entry.kind != "root":
         if entry.kind == "sub_device":
-            if entry.part is None:  # the sub-device cannot be identified: use the whole device
+            if (
+                entry.partition_index is None
+            ):  # the sub-device cannot be identified: use the whole device
                 path.clear()
             else:
-                path.append((entry.partition, entry.part))
+                path.append((entry.partition, entry.partition_index))
         elif entry._entry.composite:
             path.append(description.TO_COMPOSITE)
         entry = entry.parent
@@ -90,13 +92,13 @@ def words_of(device: Device) -> DeviceWords:
 def nearest(words: DeviceWords) -> Device | None:
     """Return the local device most similar to one of another process; None: its type is missing."""
     number = description.choose(words, [root.filter_string for root in roots()])
-    return None if number is None else part_of(by_id(number), words.path)
+    return None if number is None else sub_device_at(by_id(number), words.path)
 
 
-def part_of(device: Device, path: Sequence[Cut]) -> Device:
+def sub_device_at(device: Device, path: Sequence[PartitionStep]) -> Device:
     """Return the sub-device at the end of a path, or the last one that exists."""
-    for cut in path:
-        if cut == description.TO_COMPOSITE:
+    for step in path:
+        if step == description.TO_COMPOSITE:
             import dpctl
 
             composite = dpctl.SyclDevice(device.filter_string).composite_device
@@ -104,9 +106,9 @@ def part_of(device: Device, path: Sequence[Cut]) -> Device:
                 break
             device = place(composite).device
             continue
-        partition, part = cut
+        partition, index = step
         try:
-            device = device.create_sub_devices(description.read_partition(partition) or "")[part]
+            device = device.create_sub_devices(description.read_partition(partition) or "")[index]
         except (SyclError, ValueError, IndexError):
             break
     return device
@@ -206,9 +208,9 @@ class _Pickled(NamedTuple):
         return _core.view(tensor, 0, self.shape, strides, readonly=self.readonly)
 
 
-def load(version: Any, *parts: Any) -> _core.TensorBase:
-    """Make a tensor from the parts of a pickle, after checking all of them."""
-    pickled = _read(version, parts)
+def load(version: Any, *fields: Any) -> _core.TensorBase:
+    """Make a tensor from the fields of a pickle, after checking all of them."""
+    pickled = _read(version, fields)
     placement = _check_device(pickled.device)
     kind = kind_of_copy(pickled.usm_type, placement.device.usm_types, moves=False)
     entry, queue, given = placement.device._entry, placement.queue, pickled.elements()
@@ -218,20 +220,20 @@ def load(version: Any, *parts: Any) -> _core.TensorBase:
     return pickled.in_order(tensor)
 
 
-def load_host_view(version: Any, *parts: Any) -> _core.TensorBase:
-    """Make a host view, in host memory, from the parts of a pickle."""
-    pickled = _read(version, parts)
+def load_host_view(version: Any, *fields: Any) -> _core.TensorBase:
+    """Make a host view, in host memory, from the fields of a pickle."""
+    pickled = _read(version, fields)
     return _core.as_host_view(pickled.in_order(_core.copy_to_host(pickled.elements())))
 
 
-def _read(version: Any, parts: tuple[Any, ...]) -> _Pickled:
-    """Check the parts of a pickle."""
+def _read(version: Any, fields: tuple[Any, ...]) -> _Pickled:
+    """Check the fields of a pickle."""
     startup.load_core()  # this may be the first use of the package in the process
     if type(version) is not int or version != FORMAT:
         raise _refused(f"its format is {version!r}, and not {FORMAT}: update sycl_ext")
-    if len(parts) != 7:
-        raise _refused(f"it has {len(parts)} parts after the format, and not 7")
-    dtype, shape, axes, usm_type, readonly, device, buffer = parts
+    if len(fields) != 7:
+        raise _refused(f"it has {len(fields)} fields after the format, and not 7")
+    dtype, shape, axes, usm_type, readonly, device, buffer = fields
     stored = _check_layout(dtype, shape, axes)
     if type(usm_type) is not str or usm_type not in USM_TYPES:
         raise _refused(f"usm_type is {usm_type!r}; it must be one of {', '.join(USM_TYPES)}")
@@ -280,5 +282,5 @@ def _check_device(device: Any) -> Placement:
     wanted = _target.get()
     if wanted is not None:
         return wanted
-    found = None if words is None else nearest(words)
-    return place(None) if found is None else Placement(found)
+    local_device = None if words is None else nearest(words)
+    return place(None) if local_device is None else Placement(local_device)

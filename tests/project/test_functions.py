@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and their calls can be read: no bare constant goes to the core.
+"""Functions and their calls can be read: none is long, and no bare constant goes to the core.
 
 ``import_capsule(x, capsule, device, False, False, None, None)`` says nothing to a reader, and a
 change in the order of parameters that have the same type is not found by any tool. Reads text;
@@ -13,14 +13,10 @@ import pytest
 
 from repository import ROOT
 
-PYTHON = (
-    "sycl_ext",
-    "sycl_ext_dask",
-    "sycl_ext_pytest",
-    "sycl_ext_ray",
-    "sycl_ext_xarray",
-    "tests",
-)
+#: The packages, and what belongs to them.
+PACKAGES = ("sycl_ext", "sycl_ext_pytest", "integrations", "conformance", "tools", "benchmarks")
+#: The longest function, without its docstring: what a reader sees at once.
+LONGEST = 40
 
 
 def trees(*folders):
@@ -28,6 +24,30 @@ def trees(*folders):
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
             yield path.relative_to(ROOT), ast.parse(path.read_text())
+
+
+def length_of(function):
+    """The lines of a function without its docstring."""
+    first = function.body[0]
+    docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(function) else 0
+    return function.end_lineno - function.lineno + 1 - docstring
+
+
+def test_functions_are_short():
+    lengths = {
+        f"{name}:{node.lineno}: {node.name}": length_of(node)
+        for name, tree in trees(*PACKAGES)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    assert len(lengths) > 1000
+    too_long = {place: length for place, length in lengths.items() if length > LONGEST}
+    assert not too_long
+
+
+def test_docstrings_do_not_count_as_length():
+    code = 'def f():\n    """One.\n\n    Three.\n    """\n    return 1\n'
+    assert length_of(ast.parse(code).body[0]) == 2
 
 
 def is_of_core(function, imported):
@@ -58,7 +78,7 @@ def bare_constants(tree):
 def test_constants_for_the_core_have_names():
     calls = [
         f"{name}:{call.lineno}: {ast.unparse(call)}"
-        for name, tree in trees(*PYTHON)
+        for name, tree in trees(*PACKAGES, "tests")
         for call in bare_constants(tree)
     ]
     assert not calls, "\n".join(calls)

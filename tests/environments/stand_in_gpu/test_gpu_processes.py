@@ -98,7 +98,8 @@ import numpy as np
 import sycl_ext as sx
 handle = pickle.loads(bytes.fromhex(sys.argv[1]))
 t = sx.ipc.open(handle)
-print(t.device.filter_string, t.device.part, t.usm_type, t.strides, t.to_numpy().tolist())
+device = t.device
+print(device.filter_string, device.partition_index, t.usm_type, t.strides, t.to_numpy().tolist())
 if not t.readonly:
     t.copy_from(t.to_numpy() + np.asarray(1, t.dtype))
 """

@@ -248,7 +248,7 @@ def test_sub_devices(halves):
         assert half.parent is sx.device(0)
         assert half.filter_string == sx.device(0).filter_string
         assert half.sycl_device.parent_device == sx.device(0).sycl_device
-        assert "part of device 0" in repr(half)
+        assert "sub-device of device 0" in repr(half)
         assert sx.device(half.id) is sx.device(half.sycl_device) is half
     assert halves[0] is not halves[1]
 

@@ -97,9 +97,9 @@ def test_threads_get_one_result(monkeypatch):
     begun = threading.Barrier(2, timeout=60)
     as_ndarray = _core.as_ndarray
 
-    def slow(*args):
+    def slow(*args, **keywords):
         begun.wait()
-        return as_ndarray(*args)
+        return as_ndarray(*args, **keywords)
 
     monkeypatch.setattr(_core, "as_ndarray", slow)
     copy = sx.zeros(3).to_numpy(wait=False)

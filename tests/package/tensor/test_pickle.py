@@ -128,7 +128,7 @@ def test_pickled_tensor_of_an_unnamed_sub_device_arrives_on_its_parent(root):
     foreign = root.sycl_device.create_sub_devices(partition=[1])[0]
     device = sx.device(dpctl.SyclQueue(foreign))
     assert device.kind == "sub_device"
-    assert device.part is None
+    assert device.partition_index is None
     assert sent(sx.zeros(3, device=device)).device is root
 
 

@@ -41,7 +41,7 @@ def look_at_devices() -> sx.Device:
     assert_type(first.local_cpus, tuple[int, ...] | None)
     assert_type(first.parent, sx.Device | None)
     assert_type(first.partition, str)
-    assert_type(first.part, int | None)
+    assert_type(first.partition_index, int | None)
     assert_type(first.default_context, bool)
     assert_type(first.has_fp64, bool)
     assert_type(first.usm_types, tuple[str, ...])

@@ -39,10 +39,11 @@ def test_equal_partitions_give_the_same_entries(root):
 
 def test_sub_devices_say_parent_partition_and_number(root):
     for number, part in enumerate(root.create_sub_devices([1, 1])):
-        assert (part.kind, part.partition, part.part) == ("sub_device", "counts 1 1", number)
+        assert (part.kind, part.partition) == ("sub_device", "counts 1 1")
+        assert part.partition_index == number
         assert part.parent is root
-        assert f"part of device {root.id}: counts 1 1, number {number}" in repr(part)
-    assert (root.partition, root.part) == ("", None)
+        assert f"sub-device of device {root.id}: counts 1 1, number {number}" in repr(part)
+    assert (root.partition, root.partition_index) == ("", None)
     with pytest.raises(ValueError, match="partition is 'counts 1 1'"):
         root.create_sub_devices("counts 1 1")
 
@@ -103,7 +104,7 @@ def test_sub_device_of_a_third_party_is_known_by_its_handle(root):
     part = root.sycl_device.create_sub_devices(partition=1)[0]
     queue = dpctl.SyclQueue(part)
     entry = sx.device(queue)
-    assert (entry.kind, entry.parent, entry.part) == ("sub_device", root, None)
+    assert (entry.kind, entry.parent, entry.partition_index) == ("sub_device", root, None)
     assert entry.sycl_context == queue.sycl_context
     assert sx.device(part) is sx.device(queue) is entry
     assert sx.device(root.sycl_device.create_sub_devices(partition=1)[0]) is not entry
