@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint architecture test test-left-out test-long test-interop test-processes
+.PHONY: help demo setup lint lint-workflows architecture test test-left-out test-long test-interop test-processes
 .PHONY: neo distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: hardware wheel wheel-here repair-wheel sdist conda afternoon
@@ -50,7 +50,8 @@ help:
 	@echo "make wheel         tested manylinux wheels in dist/: all with Docker, else for this Python"
 	@echo "make sdist         the source distribution, in dist/"
 	@echo "make conda         render, build and test the conda package"
-	@echo "make lint          ruff, mypy, pyright, clang-format"
+	@echo "make lint          ruff, mypy, pyright, clang-format, zizmor"
+	@echo "make lint-workflows  zizmor and actionlint, which is fetched from github.com"
 	@echo "make architecture  assert that a folder reaches only those it may (no build)"
 	@echo "make format        format Python and C++"
 	@echo "make setup         the environment in $(VENV) for all of these"
@@ -69,6 +70,11 @@ $(BIN)/python:
 EDITABLE_INTEGRATIONS := --editable integrations/dask --editable integrations/xarray
 INTEGRATIONS_INPUTS := $(wildcard integrations/*/pyproject.toml conformance/pyproject.toml)
 
+# Such as cpu: uv knows where torch's builds are, and pip then finds it installed. Empty: pip's own settings.
+export TORCH_BACKEND ?=
+install-torch = $(if $(TORCH_BACKEND),$(PIP) install --quiet uv && $(BIN)/uv pip install --quiet \
+	--python $(BIN)/python --torch-backend $(TORCH_BACKEND) --group torch)
+
 # CMake and ninja come from wheels when the machine has none.
 $(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the demo needs (a few minutes the first time)"
@@ -77,6 +83,7 @@ $(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
 
 $(VENV)/.tests-are-ready: $(BUILD_INPUTS) $(INTEGRATIONS_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the tests need (a few minutes the first time)"
+	$(install-torch)
 	$(PIP) install --quiet --editable ".[cpu]" --editable conformance $(EDITABLE_INTEGRATIONS) \
 		--group demo --group bench --group test --group dev
 	@touch $@ $(VENV)/.demo-is-ready
@@ -97,6 +104,16 @@ lint: setup
 	$(BIN)/mypy tests/programs/typing
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+	$(BIN)/zizmor --offline --quiet .github
+
+# The workflows of GitHub alone: zizmor, and actionlint, whose installation needs github.com.
+$(VENV)/.workflows-are-ready: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --group workflows
+	@touch $@
+
+lint-workflows: $(VENV)/.workflows-are-ready
+	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/actionlint
 
 architecture: setup
 	$(BIN)/python -m pytest -q --noconftest tests/project/test_architecture.py

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,17 @@ def pip(environment: Path, *arguments: object) -> None:
     subprocess.run([str(word) for word in command], check=True)
 
 
+def install_torch(environment: Path, requirements: str) -> None:
+    """With $TORCH_BACKEND, such as cpu, uv installs that build of torch, and pip finds it."""
+    backend = os.environ.get("TORCH_BACKEND")
+    torch = re.search(r"^torch==\S+$", requirements, re.MULTILINE)
+    if backend and torch:
+        pip(environment, "install", "--quiet", "uv")
+        uv = [python_of(environment), "-m", "uv", "pip", "install", "--quiet"]
+        options = ["--python", python_of(environment), "--torch-backend", backend]
+        subprocess.run([*uv, *options, torch[0]], check=True)
+
+
 def make_environment(environment: Path, requirements: Path) -> None:
     """An environment with the libraries; the project's own dependencies come with the project."""
     stamp, wanted = environment / ".libraries", digest(requirements)
@@ -72,6 +84,7 @@ def make_environment(environment: Path, requirements: Path) -> None:
         return
     print(f"installing {requirements.relative_to(ROOT)} into {environment.name}", flush=True)
     venv.create(environment, with_pip=True, clear=True)
+    install_torch(environment, requirements.read_text())
     # Most of these files are never imported: compiling them all takes longer than the download.
     pip(environment, "install", "--quiet", "--no-compile", "-r", requirements)
     stamp.write_text(wanted)

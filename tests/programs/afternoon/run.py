@@ -37,7 +37,7 @@ PREFIXES = ("OCL_ICD_", "ONEAPI_", "PYTHON", "SYCL_", "UR_", "ZE_", "CL_CONFIG_"
 
 sys.path.insert(0, str(ROOT / "tests" / "interop"))
 
-from install import make_wheel  # noqa: E402
+from install import install_torch, make_wheel  # noqa: E402
 
 
 class Afternoon:
@@ -89,6 +89,7 @@ class Afternoon:
             sys.exit(f"{wheel.name}: " + "; ".join(wrong))
         libraries = ["apache-tvm-ffi", "dpnp", "mpich", TORCH]
         tools = ["cmake", "ninja", "pybind11", "scikit-build-core"]
+        install_torch(BUILD / "venv", TORCH)
         dask = ROOT / "integrations" / "dask"
         self.pip("install", "--quiet", f"{wheel}[cpu,mpi]", dask, *libraries, *tools)
         where = self.python("-c", "import sycl_ext; print(sycl_ext.__file__)")
