@@ -22,7 +22,7 @@ FUZZ_SECONDS ?= 600
 .PHONY: help demo setup lint lint-workflows architecture test test-left-out test-long test-interop test-processes
 .PHONY: neo distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
-.PHONY: hardware wheel wheel-here repair-wheel sdist conda afternoon
+.PHONY: hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
@@ -34,7 +34,7 @@ help:
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
 	@echo "make distributions  build each distribution, and run its tests in an environment of its own (3 minutes)"
-	@echo "make nightly       test-long, afternoon, tsan, soak and fuzz: what a merge does not wait for (an hour)"
+	@echo "make nightly       test-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
 	@echo "make hardware      examine a SYCL GPU; writes build/hardware/hardware.md, a report to be passed on"
@@ -48,8 +48,10 @@ help:
 	@echo "make html          the documentation site, in build/docs (2 minutes the first time)"
 	@echo "make docs          the same, its examples, and its search"
 	@echo "make wheel         tested manylinux wheels in dist/: all with Docker, else for this Python"
-	@echo "make sdist         the source distribution, in dist/"
-	@echo "make conda         render, build and test the conda package"
+	@echo "make sdist         in dist/: the source distributions, and the wheels without an extension module"
+	@echo "make check-dist    twine's checks of dist/"
+	@echo "make conda         render, build and test the conda packages"
+	@echo "make release-dry-run  all steps of docs/release.md but the publication (10 minutes and more)"
 	@echo "make lint          ruff, mypy, pyright, clang-format, zizmor"
 	@echo "make lint-workflows  zizmor and actionlint, which is fetched from github.com"
 	@echo "make architecture  assert that a folder reaches only those it may (no build)"
@@ -160,7 +162,7 @@ distributions: setup
 
 # Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md lists the properties that only they test.
 # After a failure the others run.
-NIGHTLY := test-long afternoon tsan soak fuzz fuzz-python
+NIGHTLY := test-long afternoon release-dry-run tsan soak fuzz fuzz-python
 nightly:
 	SYCL_EXT_REQUIRE_ALL=1 $(MAKE) --keep-going $(NIGHTLY) FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
 NIGHTLY_FUZZ_SECONDS ?= 300
@@ -227,8 +229,19 @@ wheel-here: $(VENV)/.release-is-ready
 repair-wheel:
 	auditwheel repair --strip --exclude 'libsycl.so*' --wheel-dir $(DEST) $(WHEEL)
 
+# The distributions without an extension module have one wheel each.
+PURE := conformance integrations/dask integrations/ray integrations/xarray
 sdist: $(VENV)/.release-is-ready
-	$(BIN)/python -m build --sdist
+	$(BIN)/python -m build --sdist --outdir dist
+	for folder in $(PURE); do $(BIN)/python -m build --outdir dist $$folder || exit; done
+
+check-dist: $(VENV)/.release-is-ready
+	$(BIN)/python -m twine check --strict dist/*
+
+# docs/release.md. RELEASE_PYTHONS names other Pythons than those of the PATH.
+RELEASE_PYTHONS ?=
+release-dry-run: $(VENV)/.release-is-ready
+	$(BIN)/python tools/release.py dry-run $(RELEASE_PYTHONS)
 
 conda: $(VENV)/.release-is-ready
 	$(BIN)/python tools/conda_package.py render

@@ -2,6 +2,7 @@
 """A release is what its tag, the package and the changelog agree on."""
 
 import re
+import shutil
 
 import pytest
 
@@ -21,6 +22,38 @@ def test_version_and_changelog_have_their_form():
 # ---- the distributions --------------------------------------------------------------------------
 
 INTEGRATIONS = ("dask", "ray", "xarray")
+
+
+@pytest.fixture
+def release():
+    return tool("release")
+
+
+@pytest.fixture
+def copy(release, tmp_path):
+    """The files that a release changes, apart from this checkout."""
+    others = ("CHANGELOG.md", "CITATION.cff", "conda-recipe/recipe.yaml", ".github/CODEOWNERS")
+    for name in (*release.PACKAGES, *release.RANGES, *others):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_next_version_is_written_into_every_file(release, copy):
+    release.bump(copy, "7.8.9", "2030-01-31")
+    wrong = release.complaints(copy, "7.8.9", None)
+    assert wrong == ["conda-recipe/recipe.yaml does not have 7.8.9: make generate"]
+    assert '"sycl-ext-dask>=7.8,<7.9"' in (copy / "pyproject.toml").read_text()
+    assert '"sycl-ext>=7.8,<7.9"' in (copy / "integrations/ray/pyproject.toml").read_text()
+    assert "date-released: 2030-01-31\n" in (copy / "CITATION.cff").read_text()
+    assert release.section(copy, "7.8.9").startswith("### ")
+
+
+def test_release_with_another_tag_or_a_placeholder_is_refused(release, copy):
+    wrong = "\n".join(release.complaints(copy, "7.8.9", "https://host.example/owner/name"))
+    for name in (*release.PACKAGES, "CHANGELOG.md", "CITATION.cff", "recipe.yaml", "CODEOWNERS"):
+        assert name in wrong
+    assert "https://host.example/owner/name" in wrong
 
 
 @pytest.mark.parametrize("name", INTEGRATIONS)
