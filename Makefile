@@ -36,14 +36,14 @@ help:
 	@echo "make distributions  build each distribution, and run its tests in an environment of its own (3 minutes)"
 	@echo "make nightly       test-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
-	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
+	@echo "make bench         measure; writes docs/develop/benchmarks.md with its plots, docs/develop/scaling.md (7 minutes)"
 	@echo "make hardware      examine a SYCL GPU; writes build/hardware/hardware.md, a report to be passed on"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
 	@echo "make asan          the same tests under one tool; also ubsan, tsan, valgrind"
 	@echo "make fuzz          fuzz each target for FUZZ_SECONDS ($(FUZZ_SECONDS))"
 	@echo "make fuzz-python   the generated tests of the Python side, for FUZZ_SECONDS"
 	@echo "make soak          a million exchanges in constant memory; eight threads, 100,000 each"
-	@echo "make conformance   DLPack in a dozen libraries; writes the table of docs/conformance.md (5 minutes)"
+	@echo "make conformance   DLPack in a dozen libraries; writes the table of docs/develop/conformance_results.md (5 minutes)"
 	@echo "make coverage      lines and branches that the tests run; fails below 95 %"
 	@echo "make html          the documentation site, in build/docs (2 minutes the first time)"
 	@echo "make docs          the same, its examples, and its search"
@@ -51,7 +51,7 @@ help:
 	@echo "make sdist         in dist/: the source distributions, and the wheels without an extension module"
 	@echo "make check-dist    twine's checks of dist/"
 	@echo "make conda         render, build and test the conda packages"
-	@echo "make release-dry-run  all steps of docs/release.md but the publication (10 minutes and more)"
+	@echo "make release-dry-run  all steps of docs/develop/release.md but the publication (10 minutes and more)"
 	@echo "make lint          ruff, mypy, pyright, clang-format, zizmor"
 	@echo "make lint-workflows  zizmor and actionlint, which is fetched from github.com"
 	@echo "make architecture  assert that a folder reaches only those it may (no build)"
@@ -238,7 +238,7 @@ sdist: $(VENV)/.release-is-ready
 check-dist: $(VENV)/.release-is-ready
 	$(BIN)/python -m twine check --strict dist/*
 
-# docs/release.md. RELEASE_PYTHONS names other Pythons than those of the PATH.
+# docs/develop/release.md. RELEASE_PYTHONS names other Pythons than those of the PATH.
 RELEASE_PYTHONS ?=
 release-dry-run: $(VENV)/.release-is-ready
 	$(BIN)/python tools/release.py dry-run $(RELEASE_PYTHONS)
@@ -269,7 +269,7 @@ CONFORMANCE ?= numpy,array_api_strict,torch,jax,tensorflow,onnxruntime,pyarrow,m
 conformance:
 	$(PYTHON) tests/interop/install.py
 	.venv-interop/bin/pytest -q -c /dev/null --noconftest --pyargs dlpack_conformance --sycl-device=cpu \
-		--dlpack=$(CONFORMANCE) --dlpack-report=docs/conformance.md $(PYTEST_OPTIONS)
+		--dlpack=$(CONFORMANCE) --dlpack-report=docs/develop/conformance_results.md $(PYTEST_OPTIONS)
 
 coverage: setup
 	$(BIN)/python tools/coverage_run.py -n $(WORKERS) $(PYTEST_OPTIONS)
@@ -277,7 +277,7 @@ coverage: setup
 # ---- generated files ----------------------------------------------------------------------------
 
 # The blocks that depend only on the code; README.md has the demo, whose addresses differ.
-GENERATED := docs/design.md docs/exchange.md docs/seen.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
+GENERATED := docs/develop/design.md docs/exchange.md docs/develop/seen.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
 generate: setup
 	$(BIN)/cog -I tools -p "from generated import *" -r README.md $(GENERATED)
 	$(BIN)/python -c "import sys; sys.path.append('tools'); import generated; generated.save_picture()"

@@ -14,8 +14,8 @@ from benchmarks.build import ROOT, use_cpu_device
 from benchmarks.harness import Outcome, Pace, Spread, Target
 
 #: All numbers of the last run; every figure, picture and sentence of the pages comes from it.
-RESULTS = ROOT / "docs" / "benchmarks.json"
-PAGE = ROOT / "docs" / "benchmarks.md"  # for users; benchmarks/report.py names both
+RESULTS = ROOT / "docs" / "develop" / "benchmarks.json"
+PAGE = ROOT / "docs" / "develop" / "benchmarks.md"  # for users; benchmarks/report.py names both
 
 
 def read_outcome(entry: dict[str, Any]) -> Outcome:

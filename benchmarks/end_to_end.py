@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m benchmarks.end_to_end``: tasks of users, with sycl_ext and without it.
 
-Prints a table, and writes it to docs/benchmarks.md; with ``--only WORD`` or ``--smoke`` it only
-prints. "Today" is the way that the libraries offer by themselves: copies through NumPy.
+Prints a table, and writes it to docs/develop/benchmarks.md; with ``--only WORD`` or ``--smoke`` it
+only prints. "Today" is the way that the libraries offer by themselves: copies through NumPy.
 """
 
 from __future__ import annotations

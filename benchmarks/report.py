@@ -2,7 +2,8 @@
 """The numbers as text: lines for the terminal, and the blocks of the pages.
 
 Every number of a page is in a block, and every block is made from one file of data
-(``docs/benchmarks.json``), so that a sentence cannot contradict the table or the picture below it.
+(``docs/develop/benchmarks.json``), so that a sentence cannot contradict the table or the picture
+below it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["line", "number", "pages", "prose_pages", "seconds_text", "with_block
 PAGES = {"benchmarks.md": ("versions", "short"), "measurements.md": ("table", "failed")}
 #: The page -> its blocks of sentences, and the table that they speak of.
 PROSE = {
-    "docs/benchmarks.md": ("imports", "end to end", "slowest"),
+    "docs/develop/benchmarks.md": ("imports", "end to end", "slowest"),
     "README.md": ("imports",),
 }
 #: Figures of the page for users, in its words.

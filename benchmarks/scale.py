@@ -2,7 +2,7 @@
 """``python -m benchmarks.scale``: a node of 8 GPUs with 2 tiles each, on the stand-in driver.
 
 Measures memory and processor time per operation, there and on the CPU device, and writes
-docs/scaling.md. With ``--smoke`` it takes few samples and only prints.
+docs/develop/scaling.md. With ``--smoke`` it takes few samples and only prints.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.build import ROOT, environments
 from benchmarks.isolated import resident, run_json
 
-PAGE = ROOT / "docs" / "scaling.md"
+PAGE = ROOT / "docs" / "develop" / "scaling.md"
 GPUS, TILES = 8, 2
 MIB = 1 << 20
 

@@ -46,7 +46,7 @@ myst_heading_anchors = 3
 #: Files outside docs/ that are pages of the site: the name in the repository -> the page.
 PAGES_OF_FILES = {
     "../CHANGELOG.md": "changelog.md",
-    "../CONTRIBUTING.md": "design.md",
+    "../CONTRIBUTING.md": "develop/design.md",
     "../README.md": "index.md",
     "../SECURITY.md": "security.md",
 }

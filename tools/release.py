@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a release that a program can take (docs/release.md).
+"""The steps of a release that a program can take (docs/develop/release.md).
 
     python tools/release.py bump 0.2.0 2030-01-31   write the version and its date into the files
     python tools/release.py check 0.2.0 [ADDRESS]   compare them with each other, and with a tag

@@ -159,7 +159,7 @@ class Views(Array):
         obj : array or number
             A tensor, a DLPack producer, a buffer, or any other object that `as_tensor` takes, on
             any device. It must have the same dtype, and a shape that can be broadcast to the shape
-            of this tensor. A number is copied into all elements, as by `fill`.
+            of this tensor. A number is copied into all elements, as by ``fill``.
         wait : bool
             If False, return before the copy is done. `obj` is kept alive, and must not be written
             to until the copy is done.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of an exchange to the adapter: the table of docs/scaling.md, counted.
+"""The calls of an exchange to the adapter: the table of docs/develop/scaling.md, counted.
 
 ``SYCL_UR_TRACE=2`` makes the SYCL runtime print each call into the Unified Runtime.
 """
@@ -101,7 +101,7 @@ def in_words(calls):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_counted_calls_are_those_of_the_page(place, tmp_path):
-    page = (environments.ROOT / "docs" / "scaling.md").read_text()
+    page = (environments.ROOT / "docs" / "develop" / "scaling.md").read_text()
     column = 1 + PLACES.index(place)
     rows = [row.strip("| \n").split(" | ") for row in page.splitlines() if row.startswith("| ")]
     said = {row[0]: row[column] for row in rows if len(row) == 1 + len(PLACES)}

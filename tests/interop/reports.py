@@ -8,7 +8,7 @@ import re
 import signal
 from pathlib import Path
 
-REPORTS = Path(__file__).resolve().parents[2] / "docs" / "reports"
+REPORTS = Path(__file__).resolve().parents[2] / "docs" / "develop" / "reports"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SEGV, ABRT = -signal.SIGSEGV, -signal.SIGABRT
 

@@ -2,7 +2,7 @@
 """The tests of DLPack that NumPy, dpnp and mpi4py ship, with this package in their place.
 
 The adapters are in ``suites/``, each a plugin of pytest, and `known.py` there has the tests that
-are known to fail.  docs/conformance.md has the counts.
+are known to fail.  docs/develop/conformance_results.md has the counts.
 """
 
 import json
@@ -19,7 +19,7 @@ from processes import HERE, OPEN3D, ROOT, kept, libusb, python_in
 from sycl_ext_pytest import devices
 
 SUITES_FOLDER = HERE / "suites"
-PAGE = ROOT / "docs" / "conformance.md"
+PAGE = ROOT / "docs" / "develop" / "conformance_results.md"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def run(name: str, folder: Path, *arguments: str) -> tuple[subprocess.CompletedP
 
 
 def line_of(name: str, counts: dict[str, int]) -> str:
-    """The row of a suite in docs/conformance.md."""
+    """The row of a suite in docs/develop/conformance_results.md."""
     shown = (counts.get(what, 0) for what in ("passed", "known", "skipped"))
     return f"| {name} | {' | '.join(map(str, shown))} |"
 
@@ -89,4 +89,4 @@ def test_suite(suite, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert counts["asked"] > counts["passed"] / 4, "the adapter is not in use"
     line = line_of(suite, counts)
-    assert line in PAGE.read_text(), f"docs/conformance.md needs {line}"
+    assert line in PAGE.read_text(), f"docs/develop/conformance_results.md needs {line}"

@@ -59,7 +59,7 @@ def name_of(path):
 
 
 #: Their examples show what other libraries do wrong, which may end the process.
-REPORTS = ROOT / "docs" / "reports"
+REPORTS = ROOT / "docs" / "develop" / "reports"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_generated_blocks_are_written_by_make_generate():
 
 
 def test_stacks_page_names_each_environment_once():
-    stacks = (ROOT / "docs" / "seen.md").read_text().partition("[[[cog")[0]
+    stacks = (ROOT / "docs" / "develop" / "seen.md").read_text().partition("[[[cog")[0]
     shown = [row.split("|")[-2] for row in re.findall(r"^\|.*$", stacks, re.MULTILINE)]
     every = ["cpu", *environments.ALL, "two_runtimes"]
     assert sorted(re.findall(r"`(\w+)`", " ".join(shown))) == sorted(every)

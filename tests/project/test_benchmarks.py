@@ -23,17 +23,17 @@ def test_measurements_page_shows_the_figures():
     code += "from benchmarks.figures import FIGURES\n"
     code += "print(*(f.name for f in FIGURES), sep='\\n')"
     names = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).splitlines()
-    page = (ROOT / "docs" / "measurements.md").read_text()
+    page = (ROOT / "docs" / "develop" / "measurements.md").read_text()
     shown = re.findall(r"^\| (.*?) \| \*\*.*\| (?:yes|\*\*no\*\*) \| .* \|$", page, re.MULTILINE)
     assert len(names) > 25
     assert shown[: len(names)] == [name.replace(" / ", " | ") for name in names], "make bench"
     assert set(report.SHORT) <= set(names)  # the rows for users
-    users = (ROOT / "docs" / "benchmarks.md").read_text()
+    users = (ROOT / "docs" / "develop" / "benchmarks.md").read_text()
     rows = {f"| {words} | {name} | " for name, words in report.SHORT.items()}
     assert all(row in users for row in rows), "make bench"
 
 
-DATA = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+DATA = json.loads((ROOT / "docs" / "develop" / "benchmarks.json").read_text())
 #: A block that `make bench` writes, and numbers that were measured.
 BLOCK = re.compile(r"<!-- ([\w ]+): written by `make bench` -->\n.*?<!-- end of \1 -->", re.DOTALL)
 MEASURED = re.compile(r"\d[\d.,]* ?(?:ns|µs|us|ms)\b|\b\d[\d.,]* (?:x|times)(?= (?!\d)|\.|,|\*)")
@@ -48,7 +48,7 @@ def test_sentences_are_made_from_the_data():
     assert "times as long" in report._slowest([{"work": "a loss", "times": [0.7, 0.75, 0.8]}])
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md", "docs/index.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/develop/benchmarks.md", "docs/index.md"])
 def test_numbers_outside_of_generated_blocks_are_not_measurements(page):
     text = CODE.sub("", BLOCK.sub("", (ROOT / page).read_text()))
     assert not [found[0] for pattern in (MEASURED, WORDS) for found in pattern.finditer(text)]

@@ -95,7 +95,7 @@ def test_tables_and_caches_have_their_bound_on_the_page():
         if path.suffix == ".py"
         for name in tables(ast.parse(path.read_text()))
     }
-    page = (ROOT / "docs" / "design.md").read_text()
+    page = (ROOT / "docs" / "develop" / "design.md").read_text()
     section = page.partition("## Tables and caches")[2].partition("\n## ")[0]
     shown = set(re.findall(r"`(\w+)`", re.sub(r"\|[^|]*\|[^|]*\|$", "", section, flags=re.M)))
     assert "_opened" in found

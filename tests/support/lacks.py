@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that an environment leaves out, and why; docs/seen.md shows the reasons."""
+"""Tests that an environment leaves out, and why; docs/develop/seen.md shows the reasons."""
 
 from __future__ import annotations
 
