@@ -121,6 +121,21 @@ def small() -> Names:
     }
 
 
+def dpnp_over(x: sx.Tensor) -> dpnp.ndarray:
+    """Return dpnp's array over the memory of a tensor, by its cheapest constructor."""
+    # `as_usm_memory` reads a description twice, and keeps its object.
+    once = SimpleNamespace(__sycl_usm_array_interface__=x.__sycl_usm_array_interface__, kept=x)
+    memory = dpctl.memory.as_usm_memory(once)
+    array = dpnp.tensor.usm_ndarray(x.shape, dtype=x.dtype, buffer=memory)
+    return dpnp.ndarray._create_from_usm_ndarray(array)
+
+
+def exchanges() -> Names:
+    """The arrays of `small`, a function that makes an array of dpnp, and 1,000 parameters."""
+    many = [sx.zeros((4, 4), "float32", usm_type="shared") for _ in range(1000)]
+    return {**small(), "dpnp_over": dpnp_over, "of_queue": many[0], "parameters": many}
+
+
 def used_queue() -> Names:
     """The same after dpnp has used our queue, ``t.sycl_queue``; a process cannot undo that."""
     names = small()

@@ -69,6 +69,19 @@ MEMORY_BOUND = (
     "The bandwidth of memory sets the limit, as the lower bound shows, and both sides of "
     "the ratio vary with the load of the machine."
 )
+SAME_CALLS = ("", "the peer is the lower bound: the calls that it consists of")
+#: `exchange` and `explain`: the calls that they stand for, and the factor that they may cost more.
+EXCHANGES = (
+    ("sx.exchange(t, np)", "np.from_dlpack(sx.host_view(t))", 2.5),
+    ("sx.exchange(t, torch)", "torch.from_dlpack(sx.host_view(t))", 1.5),
+    ("sx.exchange(a, torch)", "torch.from_dlpack(a)", 1.8),
+    ("sx.exchange(t, 0)", "sx.from_dlpack(t, device=0)", 1.2),
+    ("sx.exchange(d, np)", "np.from_dlpack(sx.host_view(d))", 1.15),
+    ("sx.explain(t, np)", "np.from_dlpack(sx.host_view(t))", 8),
+    # From here on dpnp has the queue of `of_queue`, so that an export of that asks the queue.
+    ("sx.exchange(of_queue, dpnp)", "dpnp_over(of_queue)", 1.15),
+    ("[sx.exchange(p, dpnp) for p in parameters]", "[dpnp_over(p) for p in parameters]", 1.15),
+)
 POOL = "A pool avoids the runtime's allocation already; the rest is the object."
 ASKED = (
     "Other code may have submitted work on the memory, to dpctl's queue, which is out of order. So "
@@ -144,6 +157,15 @@ FIGURES: tuple[Figure, ...] = (
             budget=2.0,
         )
         for memory, (ours, target, (producer, count, asked), reason) in READY.items()
+    ),
+    *(
+        Figure(
+            f"`{ours}` / `{peer}`",
+            *(arena.exchanges, ours, peer, ("<=", target)),
+            SAME_CALLS if "exchange" in ours else ECHO,
+            budget=2.0,
+        )
+        for ours, peer, target in EXCHANGES
     ),
     Figure(
         "a tensor through the C exchange table / the Python protocol, both from C",

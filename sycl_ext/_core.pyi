@@ -2,13 +2,14 @@
 # Written by hand; tests/package/test_stub.py compares it with the docstrings of the module.
 """The C++ core of sycl_ext: literal classes and functions for the package itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from typing_extensions import CapsuleType
 
+from sycl_ext._exchange.consumer_types import ADevice, Library, Result
 from sycl_ext._negotiation.kinds import Shape
 from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.host_view import HostView
@@ -516,9 +517,48 @@ def empty(
 def find_memory(x: Any, /, *, copy: bool | None = None, dlpack_only: bool = False) -> TensorBase:
     """The memory of any object, where it is, by the best protocol that it supports, or only by DLPack."""
 
-def exchange(x: Any, consumer: Any, copy: bool | None, host_copy: bool, device: Any, /) -> Any:
-    """The first attempt of the public `exchange`, along a kept decision; Python makes the others."""
+@overload
+def exchange(
+    x: Any,
+    consumer: Literal["numpy"],
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> NDArray[Any]:
+    """Pass an array to a consumer, in the best form that it accepts."""
 
+@overload
+def exchange(
+    x: Any,
+    consumer: Library[Result] | Callable[[Any], Result],
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> Result: ...
+@overload
+def exchange(
+    x: Any,
+    consumer: ADevice,
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> Tensor: ...
+@overload
+def exchange(
+    x: Any,
+    consumer: Any,
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> Any: ...
 def decide_exchange(
     x: Any, consumer: Any, copy: bool | None, host_copy: bool, device: Any, /
 ) -> Any:

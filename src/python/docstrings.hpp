@@ -104,6 +104,57 @@ Examples
 [0, 0]
 )doc";
 
+inline constexpr const char* exchange =
+    R"doc(exchange(x, consumer, /, *, copy=None, host_copy=True, device=None)
+--
+
+Pass an array to a consumer, in the best form that it accepts.
+
+The array itself is tried first; a consumer that refuses it gets a host view, and then a copy. A
+library refuses with any exception. A function of yours refuses with a ``BufferError``, or with
+any exception after it has requested the memory or its device (through DLPack, the buffer
+protocol or ``__sycl_usm_array_interface__``) and has not taken it. Any other exception
+propagates, and the function is not called again.
+
+Arrays that are known to crash a consumer, or to make it write to read-only memory, are never
+passed to it.
+
+Parameters
+----------
+x : Tensor, or anything that `as_tensor` takes
+consumer : module, str, callable or device
+    A module with ``from_dlpack`` (``numpy``, ``torch``, ``dpnp``, ``jax``, ...) or its name, a
+    callable of one argument, or a device, for a `Tensor` on that device. A string that has the
+    form of a device, such as ``"cpu"``, is a device. A list of devices is used as in
+    `from_dlpack`. ``(1, 0)`` is the host, for a `HostView`.
+copy : bool, optional
+    None: copy only if a view is impossible. False: never copy. True: always copy.
+host_copy : bool
+    If False, refuse instead of copying to the host.
+device : optional
+    The device on which the library may get the data, or a list of acceptable devices: the first
+    that needs no copy is used, otherwise the first with the fewest copies. ``(1, 0)`` or
+    ``torch.device("cpu")`` is the host. None: any device that the library accepts.
+
+Returns
+-------
+array
+    The result of the consumer.
+
+Raises
+------
+ExchangeError
+    If the consumer refuses every form; its first exception is the ``__cause__``.
+CopyRefusedError
+    If a copy is needed, with ``copy=False`` or ``host_copy=False``.
+
+Examples
+--------
+>>> import numpy, sycl_ext as sx
+>>> sx.exchange(sx.zeros(3, "int32"), numpy)
+array([0, 0, 0], dtype=int32)
+)doc";
+
 inline constexpr const char* to_numpy = R"doc(to_numpy($self, copy=None, *, wait=True)
 --
 

@@ -118,27 +118,35 @@ PyObject* find_memory(PyObject*, const Call& call) {
 
 // ---- exchange and explain -----------------------------------------------------------------------
 
-// Only the package calls them.
-ExchangeRequest read_exchange(const Call& call) {
-  if (call.n_positional != 5 || call.keyword_names) {
-    fail(Error::Kind::type, "five positional arguments are needed");
+ExchangeRequest read_exchange(const std::array<PyObject*, 5>& values) {
+  PyObject* const consumer = values[1] ? values[1] : Py_None;
+  PyObject* const host_copy = values[3] ? values[3] : Py_True;
+  PyObject* const copy = read_copy(values[2]);
+  if (PyBool_Check(host_copy)) {
+    return {consumer, copy, host_copy, values[4] ? values[4] : Py_None};
   }
-  const auto [consumer, copy, host_copy, device] =
-      std::array{call.args[1], call.args[2], call.args[3], call.args[4]};
-  if (!PyBool_Check(host_copy)) {
-    PyErr_Format(PyExc_TypeError, "host_copy is %R; it must be True or False", host_copy);
-    throw PythonError();
-  }
-  return {consumer, read_copy(copy), host_copy, device};
+  PyErr_Format(PyExc_TypeError, "host_copy is %R; it must be True or False", host_copy);
+  throw PythonError();
 }
 
 PyObject* exchange_one(PyObject*, const Call& call) {
-  return exchange(call.args[0], read_exchange(call));
+  static const Signature<5> signature{
+      "exchange", interned("x", "consumer", "copy", "host_copy", "device"), 2, 2, 2};
+  const ExchangeRequest request = read_exchange(signature.read(call));
+  if (request.consumer == Py_None) {
+    fail(Error::Kind::type,
+         "consumer is None; pass a module with from_dlpack, a callable of one argument, or a "
+         "device");
+  }
+  return exchange(call.args[0], request);
 }
 
-// What exchange would do, for `explain`.
+// The decision that exchange would carry out, for `explain`.
 PyObject* decide_one(PyObject*, const Call& call) {
-  return Py_NewRef(decide_exchange(call.args[0], read_exchange(call)).decision->object.get());
+  static const Signature<5> signature{
+      "decide_exchange", interned("x", "consumer", "copy", "host_copy", "device"), 5, 5, 5};
+  const Decided decided = decide_exchange(call.args[0], read_exchange(signature.read(call)));
+  return Py_NewRef(decided.decision->object.get());
 }
 
 // ---- host_view and to_numpy ---------------------------------------------------------------------
@@ -344,10 +352,7 @@ PyMethodDef* public_functions() {
                           "find_memory(x, /, *, copy=None, dlpack_only=False)\n--\n\nThe memory of "
                           "any object, where it "
                           "is, by the best protocol that it supports, or only by DLPack."),
-      define<exchange_one>(
-          "exchange",
-          "exchange(x, consumer, copy, host_copy, device, /)\n--\n\nThe first attempt of the "
-          "public `exchange`, along a kept decision; Python makes the others."),
+      define<exchange_one>("exchange", docs::exchange),
       define<decide_one>(
           "decide_exchange",
           "decide_exchange(x, consumer, copy, host_copy, device, /)\n--\n\nThe decision that "
