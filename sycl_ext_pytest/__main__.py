@@ -9,7 +9,9 @@ from sycl_ext_pytest.devices import variables
 if __name__ == "__main__":
     if sys.argv[1:] not in (["cpu"], ["gpu"]):
         sys.exit("usage: python -m sycl_ext_pytest cpu|gpu")
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has ended ends it
+    signal.signal(
+        signal.SIGPIPE, signal.SIG_DFL
+    )  # a closed pipe, such as that of `head`, ends this process
     try:
         found = variables(sys.argv[1])  # type: ignore[arg-type]
     except FileNotFoundError as error:

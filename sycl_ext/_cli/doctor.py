@@ -12,15 +12,15 @@ from sycl_ext._doctor.report import as_json, as_text
 
 #: The options without a value.
 FLAGS = {
-    "--json": "a report for programs",
+    "--json": "print a report for programs",
     "--strict": "exit code 1 also for warnings",
-    "--quick": "leave dpnp and torch out: their imports take a while; with --hardware: small sizes",
+    "--quick": "skip dpnp and torch, whose imports take seconds; with --hardware: small sizes",
 }
-#: And those of which one can be given.
+#: The options of which at most one can be given.
 KINDS = {
     "--full": "also test sub-devices, and memory that another process opens",
-    "--hardware": "examine one device for minutes, and write hardware.json and hardware.md, a "
-    "report to be passed on",
+    "--hardware": "examine one device for minutes, and write a report to be passed on "
+    "(hardware.json and hardware.md)",
 }
 
 
@@ -39,10 +39,18 @@ def add_to(subparsers: Any) -> None:
     for name, text in KINDS.items():
         kinds.add_argument(name, action="store_true", help=text)
     parser.add_argument(
-        "--root", type=Path, default="/", metavar="DIR", help="where dev and sys are (default: /)"
+        "--root",
+        type=Path,
+        default="/",
+        metavar="DIR",
+        help="look for dev, proc and sys there (default: /)",
     )
     parser.add_argument(
-        "--timeout", type=float, default=120, metavar="SECONDS", help="of a process (default: 120)"
+        "--timeout",
+        type=float,
+        default=120,
+        metavar="SECONDS",
+        help="how long a test process may take (default: 120)",
     )
     hardware.add_to(parser)
     parser.set_defaults(run=run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capsules from C code, and live exports."""
+"""`dlpack.capsule_from_pointer`, and `memory.live_exports`."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class ExportOrigin:
         return f"{what}, from {', called by '.join(self.stack[:2])}"
 
 
-_PACKAGE = __file__.rpartition("_debug")[0]  # of whose files a frame says nothing
+_PACKAGE = __file__.rpartition("_debug")[0]  # frames in its files are left out of a stack
 _MAX_FRAMES = 8
 
 
-#: Kept by the exports until their deleters run; oldest first.
+#: The live exports, oldest first. An export keeps its entry until its deleter runs.
 _alive: WeakValueDictionary[int, ExportOrigin] = WeakValueDictionary()
 _numbers = itertools.count()
 

@@ -17,7 +17,10 @@ from sycl_ext._setup import child
 #: The bytes that the tests move around.
 DATA = bytes(range(256)) * 16
 #: How a device is partitioned: by the first of these that it supports.
-PARTITIONS: dict[str, Any] = {"tiles": "next_partitionable", "parts of one compute unit": [1, 1]}
+PARTITIONS: dict[str, Any] = {
+    "tiles": "next_partitionable",
+    "sub-devices of one compute unit": [1, 1],
+}
 
 
 class Skip(Exception):  # noqa: N818 - not an error
@@ -82,13 +85,13 @@ def with_torch(device: sx.Device) -> None:
 
 
 def sub_devices(device: sx.Device) -> str:
-    """Use the tiles of a device, or two parts of it."""
-    what, parts = partitioned(device)
-    for part in parts:
-        copy(part)
-        moved = next(tensors(part)).to_device(device, copy=True)
+    """Use the tiles of a device, or else two sub-devices of one compute unit each."""
+    what, found = partitioned(device)
+    for sub_device in found:
+        copy(sub_device)
+        moved = next(tensors(sub_device)).to_device(device, copy=True)
         expect_data(moved, "a copy from a sub-device to the whole device has other bytes")
-    return f"{len(parts)} {what}"
+    return f"{len(found)} {what}"
 
 
 def partitioned(device: sx.Device) -> tuple[str, tuple[sx.Device, ...]]:

@@ -25,7 +25,8 @@ from sycl_ext._tensor.tensor import empty, zeros
 if TYPE_CHECKING:
     from sycl_ext._devices.device import Device
 
-#: One is sent with the message, one is fetched by the receiver (or goes from GPU to GPU).
+#: Bytes of the messages. MPI sends a small one at once; a large one is fetched by the receiver, or
+#: goes from GPU to GPU.
 SIZES = (1000, 4 << 20)
 #: The names of MPI's memory kinds (MPI 4.1, "Memory Allocation Kinds"), by backend of SYCL.
 NAMES = {"level_zero": "level_zero", "cuda": "cuda", "hip": "rocm"}
@@ -102,7 +103,7 @@ def check(comm: Any, /, device: Any = None) -> Check:
 
 
 def verdict_on(comm: Any, root_id: int) -> Check | None:
-    """The result of `mpi.check`; None: it was not made, or `comm` says that it takes no memory."""
+    """Return the result of `mpi.check`; None: not called, or `comm` declares no support."""
     if comm is None:
         return None
     _require_communicator(comm)
@@ -116,9 +117,10 @@ def _require_communicator(comm: Any) -> None:
 
 
 def _keyval(comm: Any) -> int:
-    """The key of the knowledge about a communicator; it is deleted with it, and not copied.
+    """Return the key under which a communicator keeps the results of `mpi.check`.
 
-    There is one for all classes of mpi4py: a communicator can be an object of several.
+    A copy of the communicator has no results. There is one key for all classes of mpi4py, because
+    one communicator can be an object of several.
     """
     if not _keyvals:
         _keyvals.append(comm.Create_keyval())
@@ -126,13 +128,13 @@ def _keyval(comm: Any) -> int:
 
 
 def _agreed(comm: Any, reason: str) -> str:
-    """The reason of the first rank that has one."""
+    """Return the reason of the first rank that has one, or ""; all ranks call this together."""
     told = comm.allgather(reason)
     return next((f"rank {rank}: {text}" for rank, text in enumerate(told) if text), "")
 
 
 def _claim(comm: Any, root: Device) -> str:
-    """The reason if the communicator does not declare support for memory of the device, or ""."""
+    """Return why the communicator declares no support for memory of the device, or ""."""
     name = NAMES.get(root.backend)
     if name is None:
         return f"MPI has no name for memory of the backend {root.backend}"
@@ -148,7 +150,7 @@ def _claim(comm: Any, root: Device) -> str:
 
 
 def _try_apart(root: Device) -> str:
-    """The reason if a child process with MPI and the device failed, or ""."""
+    """Return the reason if a child process with MPI and the device failed, or ""."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
     code = f"from sycl_ext._exchange import mpi; mpi.run_apart({root.id})"
     try:
@@ -174,7 +176,7 @@ def _try_apart(root: Device) -> str:
 
 
 def run_apart(root_id: int) -> None:
-    """Run in the child process."""
+    """Send to this process, which is the child, and exit with the first difference."""
     from mpi4py import MPI
 
     if wrong := _compare(MPI.COMM_SELF, find_device(root_id)):
@@ -185,10 +187,10 @@ def _compare(comm: Any, root: Device) -> str:
     """Send from rank to rank; return the data that arrived wrong, or ""."""
     rank, size = comm.Get_rank(), comm.Get_size()
     after, before = (rank + 1) % size, (rank - 1) % size
-    # As many as on the other ranks, whose devices may have other kinds.
+    # Each rank makes the same number of exchanges, even if its device has fewer kinds of USM.
     own = [kind for kind in ALLOCATED if kind in root.usm_types]
     kinds = [kind if kind in own else own[0] for kind in ALLOCATED]
-    wrong = []  # the loop goes on, as the other ranks do
+    wrong = []  # an error does not end the loop, because the other ranks go on
     for nbytes, source, target in itertools.product(SIZES, kinds, kinds):
         what = f"{nbytes} bytes from {source} to {target} USM"
         sent: Any = _bytes_of(rank, nbytes)
@@ -198,7 +200,7 @@ def _compare(comm: Any, root: Device) -> str:
             sent, received = usm, zeros(nbytes, "uint8", usm_type=target, device=root)
             for tensor in (sent, received):
                 _core.synchronize(tensor)
-        except Exception as error:  # its neighbours also wait for plain memory
+        except Exception as error:  # plain memory is sent in its place, because the neighbours wait
             wrong.append(f"{what}: {error}")
         try:
             comm.Sendrecv(sent, after, recvbuf=received, source=before)
@@ -211,5 +213,5 @@ def _compare(comm: Any, root: Device) -> str:
 
 
 def _bytes_of(rank: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The data of a rank: different on each rank, without zeros."""
+    """Return the data of a rank: other bytes than those of its neighbours, and not zero."""
     return ((np.arange(nbytes) * 7 + rank) % 251 + 1).astype(np.uint8)

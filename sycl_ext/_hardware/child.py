@@ -16,12 +16,12 @@ import sycl_ext as sx
 from sycl_ext._hardware.samples import Cannot, DidNotHoldError, NothingShown, Row
 from sycl_ext._hardware.setup import Setup
 
-#: A row in which the work was done too early is tried so often, with longer work each time.
+#: How often a row is tried whose work was done too early; each time the work is longer.
 TRIES = 4
 
 
 def with_longer_work(setup: Setup, function: Callable[[], str | dict[str, float] | None]) -> Any:
-    """Run a row, again with longer work where the work was done too early."""
+    """Run a row, and again with longer work if the work was done too early to show anything."""
     for _ in range(TRIES - 1):
         try:
             return function()

@@ -13,7 +13,7 @@ import sycl_ext as sx
 from sycl_ext._hardware import kernel
 from sycl_ext._hardware.samples import Cannot
 
-#: A loop is never longer than this, and no more long copies than this are submitted for one copy.
+#: The most loops of the kernel, and the most long copies that one copy waits for.
 MOST_LOOPS, MOST_COPIES = 1 << 32, 256
 
 
@@ -35,7 +35,7 @@ class LateKernel:
         self._loops = self._loops_for(queue, milliseconds / 1000)
 
     def _loops_for(self, queue: dpctl.SyclQueue, seconds: float) -> int:
-        """Return the number of loops that takes so long, measured with more and more of them."""
+        """Return how many loops take so many seconds, measured with more and more loops."""
         target, source = (dpctl.memory.MemoryUSMHost(8 * kernel.ITEMS, queue=queue) for _ in "ab")
         self.submit(queue, target, source).wait()  # the first one may compile
         while self._loops < MOST_LOOPS:
@@ -59,7 +59,7 @@ class LateMemcpy:
 
     def __init__(self, device: sx.Device, milliseconds: float, nbytes: int) -> None:
         queue, self._nbytes = device.sycl_queue, nbytes
-        # Of this package, which keeps them until the copies are done; dpctl would free them.
+        # Tensors, because they keep their memory until the copies are done; dpctl would free it.
         self._target, self._source = (
             memory_of(sx.zeros(nbytes, "uint8", usm_type=kind, device=device))
             for kind in ("device", "host")

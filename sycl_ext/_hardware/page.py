@@ -9,9 +9,9 @@ from sycl_ext._hardware.table import BAD
 
 #: Verdicts, in the order of the columns.
 VERDICTS = ("held", *BAD, "cannot")
-#: So many characters an issue on GitHub takes, with some room for the rest of the form.
+#: The most characters of a page: fewer than an issue on GitHub takes, for the rest of the form.
 MOST = 60_000
-#: So long a detail is at most: the first with which the page fits.
+#: The most characters of a detail, tried in this order until the page fits.
 LONGEST = (240, 120, 60, 20)
 
 Json = Mapping[str, Any]
@@ -57,7 +57,7 @@ def rows_of(report: Json) -> Iterator[Json]:
 
 
 def cell(text: object) -> str:
-    """Return text as a cell of a table, without the mark of a cell."""
+    """Return text as a cell of a table; Markdown and HTML read none of its characters."""
     return str(text).replace("|", r"\|").replace("<", "&lt;")
 
 

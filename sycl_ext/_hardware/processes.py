@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a part, and its rows: also those of a process that crashes or hangs."""
+"""Runs the process of a part. A crash or a hang is a row, and a new process runs the rest."""
 
 import json
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,7 @@ def run_part(order: dict[str, Any], limit: float, deadline: float) -> list[dict[
         left = deadline - time.monotonic()
         if left <= 0:
             return [*rows, row("the rest", "not reached", "the time of the report was over")]
-        wanted = {**order, "skip": [one["row"] for one in rows]}
-
-        def command(report: Path, order: dict[str, Any] = wanted) -> list[str]:
-            return command_of("child", {**order, "report": str(report)})
-
+        command = partial(part_command, {**order, "skip": [one["row"] for one in rows]})
         ended = child.run_reporting(command, os.environ, min(limit, left))
         rows += [record for record in ended.records if "row" in record]
         if not ended.death:
@@ -40,6 +37,11 @@ def run_part(order: dict[str, Any], limit: float, deadline: float) -> list[dict[
             rows.append(row(died_in, ended.death, ended.cause))
         if died_in in (BEFORE, AFTER):
             return rows
+
+
+def part_command(order: dict[str, Any], report: Path) -> list[str]:
+    """Return the command that runs a part and appends its records to the report."""
+    return command_of("child", {**order, "report": str(report)})
 
 
 def row(name: str, verdict: str, detail: str) -> dict[str, Any]:

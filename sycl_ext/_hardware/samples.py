@@ -11,7 +11,7 @@ Numbers = NDArray[np.int64]
 Row = tuple[str, Callable[[], str | dict[str, float] | None]]
 
 
-class Cannot(Exception):  # noqa: N818 - no error
+class Cannot(Exception):  # noqa: N818 - not an error
     """The device, or this machine, cannot do it; the message says why."""
 
 
@@ -24,7 +24,7 @@ class DidNotHoldError(Exception):
 
 
 def numbers(first: int, nbytes: int) -> Numbers:
-    """Return so many bytes of consecutive integers, which no other `first` has."""
+    """Return consecutive integers of so many bytes; with another `first` each is another one."""
     return np.arange(nbytes // 8, dtype="int64") + (first << 40)
 
 
@@ -59,7 +59,7 @@ def difference(found: Numbers, wanted: Numbers, **known: Numbers) -> str:
 
 
 def expect(found: object, wanted: Numbers, what: str) -> None:
-    """Complain about bytes that are not those which are wanted."""
+    """Raise DidNotHoldError unless the bytes are those that are wanted."""
     if problem := difference(as_numbers(found), wanted):
         raise DidNotHoldError(f"{what}: {problem}")
 

@@ -12,9 +12,9 @@ from sycl_ext._hardware.late import LateKernel, LateMemcpy
 from sycl_ext._hardware.samples import Cannot, Numbers, numbers
 from sycl_ext._negotiation.kinds import ALLOCATED, UsmType
 
-#: The elements before the work, those that it writes, and those of somebody else.
+#: The elements before the work, those that the work writes, and those of another owner.
 OLD, NEW, OTHER = 1, 2, 3
-#: Queues of a tensor: that of its device, which everybody has, or one of its own.
+#: The queues of a tensor: that of its device, which all libraries share, or one of its own.
 QUEUES = ("the device's queue", "an in-order queue", "an out-of-order queue")
 #: Queues of a consumer.
 ORDERS = ("in-order", "out-of-order")
@@ -26,7 +26,7 @@ LIBRARIES = ("dpnp", "PyTorch")
 
 @dataclass(frozen=True)
 class Size:
-    """How much a report does."""
+    """How many tries a report makes, and with how much memory."""
 
     nbytes: tuple[int, ...]  # of the memory of a try
     repeats: int  # tries with each size and each kind of memory
@@ -50,7 +50,7 @@ class Setup:
 
     @property
     def size(self) -> Size:
-        """Return how much to do."""
+        """Return the size of this report."""
         return QUICK if self.quick else FULL
 
     @cached_property

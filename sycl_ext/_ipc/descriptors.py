@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the kernel refuses a file of another process: one text for each error number.
+"""Texts of the errors when the kernel refuses a file of another process, by error number.
 
 Running out of file descriptors says nothing about the other process, so it is an error of its own.
 """
@@ -71,8 +71,8 @@ def refusal(process: int, error: OSError) -> BufferError:
     if lives(process):
         return BufferError(
             f"the memory that process {process} shares cannot be opened: that process has dropped "
-            "it, or has the id of another one that shared it, or is hidden from this user "
-            "(hidepid); keep the tensor or the handle there until it is opened here"
+            "it, or has the id of an earlier process that shared it, or is hidden from this "
+            "user (hidepid); keep the tensor or the handle there until it is opened here"
         )
     return BufferError(
         f"the memory that process {process} shares cannot be opened: there is no such process "

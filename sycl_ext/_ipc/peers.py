@@ -49,7 +49,7 @@ _REASONS = {
     ),
     (errno.ESRCH, None): ("it has ended", "keep it until the memory is opened"),
     (errno.EBADF, None): (
-        "it has let the memory go",
+        "it has released the memory",
         "keep the handle there until the memory is opened",
     ),
 }
@@ -109,7 +109,7 @@ def _set_ptracer(process: int) -> None:
 
 
 class Permission:
-    """Lets one process, and its descendants, take descriptors of this one, as long as it exists.
+    """Lets one process and its descendants take descriptors of this one while the object exists.
 
     This is ``prctl(PR_SET_PTRACER)``, which also lets that process debug this one. The kernel
     allows only one such process, so a second one is refused.

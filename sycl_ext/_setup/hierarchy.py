@@ -13,7 +13,7 @@ VARIABLES = ("ZE_FLAT_DEVICE_HIERARCHY", "ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELE
 #: Modes of ZE_FLAT_DEVICE_HIERARCHY.
 _MODES = {
     "FLAT": "each tile of an Intel GPU is a root device with an id of its own; no device of the "
-    "list can be cut into tiles",
+    "list can be partitioned into tiles",
     "COMPOSITE": "each Intel GPU card is one root device with one id; its tiles are its "
     "sub-devices, without ids in DLPack, and create_sub_devices('numa') gives them entries",
     "COMBINED": "each tile of an Intel GPU is a root device with an id of its own, as in FLAT; "

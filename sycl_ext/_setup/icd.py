@@ -22,7 +22,7 @@ DECIDED_BY = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "SYC
 
 DRIVER = "libintelocl.so"
 
-#: Of a driver that others may change; the reason follows.
+#: What is said of a driver that others may change; the reason follows.
 REFUSED = "is not loaded, because "
 
 #: The prefix of the names of the runtime's adapters.
@@ -37,7 +37,7 @@ added: str | None = None
 
 
 def embedded_driver() -> str | None:
-    """Return the OpenCL CPU driver of this environment, if it is installed and nobody else's."""
+    """Return the OpenCL CPU driver of this environment, if nobody else may change it."""
     return prefix.find(DRIVER)
 
 
@@ -97,8 +97,8 @@ def trouble(added: str | None, loaded: Iterable[str]) -> str:
         return early
     return (
         f"the path of the OpenCL CPU driver has a space, {driver!r}, at which the driver cuts it, "
-        "so that its device cannot be used; install into a path without one (python -m sycl_ext "
-        "doctor has another way; SYCL_EXT_NO_ICD=1 leaves this driver out)"
+        "so that its device cannot be used; create the environment at a path without a space "
+        "(python -m sycl_ext doctor has another way; SYCL_EXT_NO_ICD=1 leaves this driver out)"
     )
 
 

@@ -14,10 +14,6 @@ import sys
 
 from sycl_ext._setup import prefix
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 PACKAGE = "sycl_ext"
 CORE = f"{PACKAGE}._core"
 OLDEST_NUMPY = (1, 26)

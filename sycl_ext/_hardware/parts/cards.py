@@ -5,16 +5,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import sycl_ext as sx
+from sycl_ext._doctor import self_test
 from sycl_ext._hardware.late import is_pending, memory_of
 from sycl_ext._hardware.samples import Cannot, Row, Samples, as_numbers, difference, expect, numbers
 from sycl_ext._hardware.setup import NEW, OLD, Setup
 
 NBYTES = 1 << 20
-#: How a device is partitioned: the first of these that it allows.
-PARTITIONS: dict[str, str | list[int]] = {
-    "tiles": "next_partitionable",
-    "sub-devices of one compute unit": [1, 1],
-}
 
 
 def rows(setup: Setup) -> Iterator[Row]:
@@ -69,27 +65,24 @@ def pending_row(setup: Setup, other: sx.Device) -> str:
 
 def partitioned(setup: Setup) -> tuple[str, tuple[sx.Device, ...]]:
     """Return the name of a partition of the device, and the sub-devices."""
-    refused = ""
-    for what, partition in PARTITIONS.items():
-        try:
-            return what, setup.device.create_sub_devices(partition)
-        except (sx.SyclError, BufferError, ValueError) as error:
-            refused = str(error)
-    raise Cannot(f"it cannot be partitioned: {refused}")
+    try:
+        return self_test.partitioned(setup.device)
+    except self_test.Skip as reason:
+        raise Cannot(str(reason)) from reason
 
 
 def for_each(setup: Setup, function: Callable[[Setup, sx.Device], str]) -> str:
     """Call a function with each sub-device."""
-    what, parts = partitioned(setup)
-    details = [function(setup, part) for part in parts]
-    return f"{len(parts)} {what}: {details[0]}"
+    what, found = partitioned(setup)
+    details = [function(setup, sub_device) for sub_device in found]
+    return f"{len(found)} {what}: {details[0]}"
 
 
 def sub_devices(setup: Setup) -> str:
     """Copy to each sub-device and back, and between two of them."""
-    parts = partitioned(setup)[1]
+    found = partitioned(setup)[1]
     data = numbers(OLD, NBYTES)
-    first, last = (sx.as_tensor(data, device=part, copy=True) for part in (parts[0], parts[-1]))
+    first, last = (sx.as_tensor(data, device=one, copy=True) for one in (found[0], found[-1]))
     last.copy_from(numbers(NEW, NBYTES))
     first.copy_from(last)
     expect(first.to_numpy(copy=True), numbers(NEW, NBYTES), "from one sub-device to another")

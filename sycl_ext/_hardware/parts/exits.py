@@ -8,7 +8,7 @@ from sycl_ext._hardware.samples import NothingShown, Row
 from sycl_ext._hardware.scenes import LEAVES, play
 from sycl_ext._hardware.setup import Setup
 
-#: So long such a process may take, in seconds.
+#: How many seconds such a process may take.
 LIMIT = 45
 
 

@@ -11,7 +11,7 @@ from sycl_ext._hardware.samples import Cannot, DidNotHoldError, Row, expect, num
 from sycl_ext._hardware.scenes import NBYTES, play
 from sycl_ext._hardware.setup import NEW, OLD, OTHER, Setup
 
-#: So long the other process may take, in seconds.
+#: How many seconds the other process may take.
 LIMIT = 60
 
 
@@ -53,7 +53,7 @@ def handle_of(setup: Setup, made: Callable[[Setup], sx.Tensor]) -> tuple[sx.Tens
 
 
 def other_process(setup: Setup, made: Callable[[Setup], sx.Tensor]) -> str:
-    """Let another process read and write, and see what it wrote."""
+    """Let another process read and write, and compare what it wrote."""
     tensor, handle = handle_of(setup, made)
     tensor.copy_from(numbers(NEW, NBYTES))
     tensor.wait()
@@ -76,7 +76,7 @@ def while_pending(setup: Setup) -> None:
     """Make a handle while the work that writes the elements is pending."""
     tensor = handle_of(setup, of_ipc)[0]
     if tensor.usm_type == "system":
-        raise Cannot("processes share host memory of it, on which no queue works")
+        raise Cannot("processes share host memory for it, and no queue works on that")
     tensor.copy_from(numbers(OLD, NBYTES))
     tensor.wait()
     source = setup.tensor("device", numbers(NEW, NBYTES))

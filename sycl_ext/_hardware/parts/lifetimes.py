@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that is dropped while work on it is pending: nobody else may get it before the end."""
+"""Memory that is dropped while work on it is pending: it is not allocated again before the end."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -17,7 +17,8 @@ from sycl_ext._hardware.samples import Numbers, Row, Samples, as_numbers, differ
 from sycl_ext._hardware.setup import ORDERS, OTHER, QUEUES, Setup
 from sycl_ext._negotiation.kinds import UsmType
 
-#: So many blocks are asked for while the work is pending: one of them would be the dropped one.
+#: How many tensors are made while the work is pending. If the dropped block were free, one of them
+#: would get it.
 BLOCKS = 4
 
 
@@ -32,15 +33,15 @@ def rows(setup: Setup) -> Iterator[Row]:
     yield "array of NumPy dropped under a copy with wait=False", lambda: under_its_copy(setup)
 
 
-#: Starts work that writes the last memory to a block, and drops the block: the work, the address,
-#: and whether the work was pending.
+#: Starts work that copies the memory in the last argument to a new tensor, and drops the tensor.
+#: Returns the event of the work, the address of the tensor, and whether the work was pending.
 Start = Callable[[Setup, UsmType, Numbers, Any], tuple[dpctl.SyclEvent, int, bool]]
 
 
 def drop_row(setup: Setup, start: Start) -> str:
-    """Drop memory to which work will write, and see whether it writes to those who come later."""
+    """Drop memory to which work will write, and check that later tensors keep their elements."""
     samples = Samples()
-    writer = setup.new_queue("in-order")  # knows nothing of the work, as that of a later owner
+    writer = setup.new_queue("in-order")  # it is not ordered behind the work
     for name, kind, old, new in setup.tries():
         other, source = numbers(OTHER, old.nbytes), setup.tensor(kind, new)
         theirs = setup.tensor(kind, other)
@@ -57,7 +58,7 @@ def drop_row(setup: Setup, start: Start) -> str:
             difference(as_numbers(t.to_numpy(copy=True)), other, those_of_the_work=new)
             for t in later
         ]
-        problem = "its block was given out again before the end" if is_reused else ""
+        problem = "its block was allocated again before the work was done" if is_reused else ""
         samples.add(name, next(filter(None, found), problem), pending=pending)
     return samples.result()
 

@@ -14,7 +14,7 @@ from sycl_ext._hardware.samples import Cannot, DidNotHoldError, Numbers, Row, ex
 from sycl_ext._hardware.setup import NEW, OLD, QUEUES, Setup
 from sycl_ext._negotiation.kinds import ALLOCATED, UsmType
 
-#: Bytes of a block of a pool, of one that is none, and of one with a part of a page.
+#: Bytes of the blocks: one element, a page, and some MiB that end within a page.
 SIZES = (8, 4096, (3 << 20) + 8)
 
 
@@ -30,7 +30,7 @@ def rows(setup: Setup) -> Iterator[Row]:
 
 
 def each_size(setup: Setup, kind: UsmType, trip: Callable[[sx.Tensor, Numbers], str | None]) -> str:
-    """Make a trip with each size, and say how."""
+    """Make a trip with each size, and return the detail of the last one."""
     need(setup, kind)
     detail = ""
     for nbytes in SIZES:
@@ -40,7 +40,7 @@ def each_size(setup: Setup, kind: UsmType, trip: Callable[[sx.Tensor, Numbers], 
 
 
 def need(setup: Setup, *kinds: str) -> None:
-    """Leave a row out if the device does not allocate such memory."""
+    """Raise Cannot if the device does not allocate such memory."""
     for kind in kinds:
         if kind not in setup.kinds:
             raise Cannot(f"it allocates no {kind} USM")
@@ -81,7 +81,7 @@ def capsules(tensor: sx.Tensor, data: Numbers) -> None:
 
 
 def with_dpctl(tensor: sx.Tensor, data: Numbers) -> None:
-    """Let dpctl read the memory, and take dpctl's."""
+    """Let dpctl read the memory, and read memory of dpctl."""
     expect(dpctl.memory.as_usm_memory(tensor), data, "dpctl.memory")
     theirs = type(dpctl.memory.as_usm_memory(tensor))(tensor.nbytes, queue=tensor.sycl_queue)
     theirs.copy_from_host(data.view("uint8"))
@@ -96,7 +96,7 @@ def with_host_view(tensor: sx.Tensor, data: Numbers) -> str:
 
 
 def with_dpnp(tensor: sx.Tensor, data: Numbers) -> str:
-    """Let dpnp view the memory, and take it back."""
+    """Let dpnp view the memory, and view dpnp's array in turn."""
     if find_spec("dpnp") is None:
         raise Cannot("dpnp is not installed")
     import dpnp

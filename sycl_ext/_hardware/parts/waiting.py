@@ -31,12 +31,12 @@ def rows(setup: Setup) -> Iterator[Row]:
         yield f"write: {name}, work on {queue}", partial(write_row, setup, write, queue)
 
 
-class NotHere(Exception):  # noqa: N818 - no error
-    """Such memory cannot be read or written in this way: another kind is tried."""
+class NotHere(Exception):  # noqa: N818 - not an error
+    """The host cannot read or write this kind of memory; the row goes on with the next kind."""
 
 
 def host_only(tensor: sx.Tensor) -> None:
-    """Leave a kind of memory out that the host cannot reach."""
+    """Raise NotHere if the host cannot reach the memory."""
     if not tensor.device.host_accessible(tensor.usm_type):
         raise NotHere
 

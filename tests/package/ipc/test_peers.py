@@ -49,7 +49,7 @@ def sleeper():
         (errno.EPERM, None, "another user", "--cap-add SYS_PTRACE"),
         (errno.ENOSYS, 1, "older than 5.6", "update the kernel"),
         (errno.ESRCH, None, "has ended", "keep it"),
-        (errno.EBADF, None, "let the memory go", "keep the handle"),
+        (errno.EBADF, None, "released the memory", "keep the handle"),
         (errno.EIO, None, "Input/output error", "one machine as one user"),
     ],
 )
