@@ -192,8 +192,8 @@ DLPACK_STEPS: Final[tuple[Step, ...]] = (
     read_numpy_array,
     ask_for_copy,
 )
-#: The order of the protocols. The last step returns a tensor or raises. ``docs/develop/design.md`` has
-#: these lines as a list.
+#: The order of the protocols. The last step returns a tensor or raises.
+#: ``docs/develop/design.md`` has these lines as a list.
 STEPS: Final = (*FIRST_STEPS, *DLPACK_STEPS)
 
 

@@ -26,7 +26,7 @@ WORDS = {word: instead for words, instead in FORBIDDEN.items() for word in words
 
 #: Places with such an identifier, and why.
 ALLOWED = {
-    ("sycl_ext/_hardware/*", "part"): "the parts of a report, which are no partitions",
+    ("sycl_ext/_hardware/*", "part"): "the parts of a report, which are not partitions",
     ("sycl_ext/_hardware/*", "parts"): "the same",
     ("sycl_ext/_cli/hardware.py", "part"): "the same: --part of the command line",
     ("sycl_ext/_cli/hardware.py", "parts"): "the same",
