@@ -2,17 +2,12 @@
 """Exports and blocks are counted, whichever thread makes them and gives them back."""
 
 import os
-import time
 
 import sycl_ext as sx
 from sycl_ext import _core
 
 
 def counts():
-    # A thread that has made no tensor leaves a block to the one that frees, where others have its
-    # queue.
-    while _core._test.deferred_frees():
-        time.sleep(0.001)
     return sx.memory.live_exports(), _core._test.live_allocations()
 
 

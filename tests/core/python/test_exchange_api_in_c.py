@@ -4,6 +4,7 @@
 On GPUs: ``environments/stand_in_gpu``; of each kind of USM: ``environments/native_backends``.
 """
 
+import gc
 import itertools
 
 import numpy as np
@@ -34,6 +35,8 @@ def test_allocated_array_can_be_freed_from_any_thread(lab, entries, made_at, fre
     def left():
         return sx.memory.live_exports(), _core._test.live_allocations()
 
+    gc.collect()  # cycles that earlier tests have left would go meanwhile
+    assert eventually(lambda: not _core._test.deferred_frees())
     before = left()
     for device in (CPU, *((ONE_API, entry.id) for entry in entries)):
         address = lab.allocate(sx.Tensor, made_at, device, F32, (2, 3))

@@ -29,13 +29,8 @@ from sycl_ext import _core
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
-def settle():
-    gc.collect()
-    while _core._test.deferred_frees():
-        time.sleep(0.01)
-
 def resident():
-    settle()
+    gc.collect()
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * PAGE
 
@@ -72,7 +67,7 @@ for _ in range(ROUNDS):
     for work, count in KINDS.values():
         for _ in range(count):
             work()
-settle()
+gc.collect()
 assert (sx.memory.live_exports(), _core._test.live_allocations()) == (exports, blocks)
 print(resident() - before)
 """
@@ -337,8 +332,6 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 assert not errors, errors[:3]
 gc.collect()
-while _core._test.deferred_frees():
-    time.sleep(0.01)
 assert (sx.memory.live_exports(), _core._test.live_allocations()) == before
 """
     )

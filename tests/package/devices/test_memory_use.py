@@ -27,6 +27,7 @@ def of(device=None, usm_type="device"):
 def _settled():
     """Blocks of earlier tests, which are freed when their work is done, are gone."""
     gc.collect()
+    assert eventually(lambda: not _core._test.deferred_frees())
     _core.release_cached_memory()
     yield
     limit(sx.device(), None)
