@@ -197,6 +197,7 @@ def test_deleter_may_import():
 
 
 def test_capsule_consumed_by_many_threads_is_taken_once():
+    """Twenty attempts, so that the threads meet in some of them."""
     start = threading.Barrier(4)
 
     def consume(capsule):

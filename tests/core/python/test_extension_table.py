@@ -113,6 +113,7 @@ def with_resource(table):
 
 @pytest.mark.parametrize("on_thread", [False, True])
 def test_memory_for_containers(with_resource, on_thread, root, private, halves):
+    """Each alignment that a container may ask for, also beyond that of the runtime."""
     before = _core._test.live_allocations()
     for entry in (root, private, *halves):
         for number, usm_type in enumerate(("device", "shared", "host")):
@@ -152,6 +153,7 @@ def test_dropped_resource_frees_its_blocks(with_resource, root):
 @pytest.mark.parametrize("on_thread", [False, True])
 @pytest.mark.parametrize("nbytes", [1 << 50, sys.maxsize, -1])  # -1: the largest size_t
 def test_exhausted_resource_throws_and_recovers(with_resource, root, nbytes, on_thread):
+    """A size that no memory has, and two that overflow when they are rounded up."""
     before = _core._test.live_allocations()
     with_resource.use_resource(root.id, 0, 0)
     with pytest.raises(MemoryError):
@@ -177,6 +179,7 @@ def test_resource_of_an_unknown_usm_kind_is_refused(with_resource, root):
 
 
 def test_block_with_pending_work_is_not_reused(table, root):
+    """Of 64 KiB: the largest block that the pool of small blocks keeps."""
     assert not table.reused_while_pending(root.id, 1 << 16)
 
 

@@ -139,6 +139,7 @@ def in_threads(work, count=8):
 
 
 def test_threads_that_drop_the_last_view():
+    """Of 400 tensors, so that eight threads drop fifty each at the same time."""
     managed = [over(numbers(usm_type="shared")) for _ in range(400)]
     tensors = [sx.from_dlpack(one.capsule()) for one in managed]
 
@@ -315,6 +316,7 @@ TAKERS = {
     ],
 )
 def test_view_of_a_weak_proxy_keeps_the_object(what, taker):
+    """Fifty blocks of the same size would take the memory, had it been freed."""
     thing = WEAK[what]()
     found = TAKERS[taker](weakref.proxy(thing))
     del thing

@@ -157,6 +157,7 @@ def test_opened_memory_has_no_handle_of_its_own(gpu, way):
 
 
 def test_handle_says_how_much_it_exposes(gpu):
+    """Memory of `ipc.empty` is an allocation of its own, of more than 4 MiB."""
     own, pooled = sx.ipc.handle(sx.ipc.empty(100, device=gpu)), sx.ipc.handle(numbers(gpu))
     assert own.exposed > 4 << 20
     assert pooled.exposed == pickle.loads(pickle.dumps(pooled)).exposed > 100
@@ -181,6 +182,7 @@ def test_bytes_of_a_handle(gpu):
 
 
 def test_bytes_that_do_not_hold_so_much(gpu):
+    """A terabyte, where the block has a hundred bytes."""
     data = sx.ipc.handle(numbers(gpu)).to_bytes()
     with pytest.raises(BufferError, match="bytes"):
         sx.ipc.open(data, device=gpu, shape=1 << 38)

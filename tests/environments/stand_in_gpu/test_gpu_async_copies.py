@@ -426,6 +426,7 @@ def test_source_outlives_a_refused_runtime_call(gpu, adapter, hold, call):
 
 
 def test_full_device_is_a_memory_error_at_the_call(gpu, adapter):
+    """The card has 1 GiB: 300 MiB fit, and 900 MiB more do not."""
     t = sx.empty(300 << 20, "uint8", device=gpu)
     with pytest.raises(MemoryError):
         t.copy_from(sx.empty(900 << 20, "uint8", device=gpu), wait=False)

@@ -81,11 +81,12 @@ def test_allocation_in_the_freeing_thread_is_refused_at_once(gpu, adapter, hold)
 
         def __del__(self):
             with pytest.raises(MemoryError):
-                sx.empty(2 * ROOM, "uint8", device=gpu)
+                sx.empty(2 * ROOM, "uint8", device=gpu)  # no wait can make so much room
             refused.append(threading.current_thread() is not threading.main_thread())
 
     with hold():
-        tensors = [sx.as_tensor(Owner()) for _ in range(60)]  # a wait is one of seconds
+        # Each wait for room would take a second: with sixty of them the test would time out.
+        tensors = [sx.as_tensor(Owner()) for _ in range(60)]
         for tensor in tensors:
             queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), source, 100)
         del tensor, tensors

@@ -86,6 +86,7 @@ def test_strided_copies_that_do_not_fit_into_one_block(gpus, key):
     ],
 )
 def test_overlapping_copies(gpu, slices):
+    """Ten elements in one block, and 10 MB in several of 4 MiB."""
     for count in (10, 5_000_000):
         array = np.arange(count, dtype="int16")
         tensor = sx.empty(count, "int16", device=gpu).copy_from(array)

@@ -95,6 +95,7 @@ def test_figures_have_columns_and_a_bar_in_text_is_no_column():
 
 
 def test_page_of_many_failures_fits_into_an_issue():
+    """400 rows with their details are longer than the largest issue."""
     rows = [{**WRONG, "row": f"row {number} of a report"} for number in range(400)]
     page = as_page(report(rows))
     assert len(page) <= MOST

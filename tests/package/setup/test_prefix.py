@@ -96,6 +96,7 @@ def test_driver_outside_a_prefix_is_not_taken(tmp_path):
 
 @pytest.mark.parametrize("what", [f"lib/{icd.DRIVER}", "lib", "."])
 def test_driver_that_others_may_change_is_not_taken(environment, what, monkeypatch):
+    """12345 is the id of another user."""
     path = environment / what
     mode = path.stat().st_mode
     path.chmod(mode | 0o002)

@@ -30,6 +30,7 @@ def test_elements_are_shown_as_by_numpy(name):
 
 
 def test_print_threshold_is_that_of_numpy():
+    """NumPy shortens arrays of more than 1,000 elements, unless told otherwise."""
     tensor = sx.zeros(1001, "int8")
     assert repr(tensor).startswith("Tensor([0, 0, 0, ..., 0, 0, 0], shape=(1001,)")
     with np.printoptions(threshold=2000):

@@ -284,6 +284,7 @@ def test_altered_pickle_is_refused_before_an_allocation(lie, monkeypatch):
 
 
 def test_broadcast_axis_of_a_pickle_needs_no_memory():
+    """The axis of 2**50 elements repeats six elements."""
     load, arguments = parts()
     arguments[2:4] = [(2, 3, 1 << 50), (0, 1)]
     huge = load(*arguments)

@@ -49,6 +49,7 @@ def test_sub_devices_say_parent_partition_and_number(root):
 
 
 def test_concurrent_partitions_give_one_entry(root):
+    """200 calls of eight threads: the first ones find no entry yet."""
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(lambda _: root.create_sub_devices([1]), range(200)))) == 1
 
@@ -147,6 +148,7 @@ def test_device_of_each_form_is_the_same_entry(root, private, halves):
 
 
 def test_concurrent_registrations_give_one_entry_each(root):
+    """Each of 50 contexts is registered twenty times, by eight threads."""
     contexts = [dpctl.SyclContext([root.sycl_device]) for _ in range(50)]
     before = len(sx.devices())
     with ThreadPoolExecutor(8) as pool:

@@ -29,6 +29,7 @@ def nothing_cached():
 
 
 def test_cached_memory_is_told_and_released(usm_type):
+    """Small blocks are powers of two from 64 bytes; the last size is the largest of them."""
     assert sx.memory.cached() == {}
     sizes = [1, 64, 65, 5000, 64 << 10]
     tensors = [make(usm_type, nbytes) for nbytes in sizes]
@@ -70,6 +71,7 @@ def test_cached_block_serves_no_larger_request(kind):
 
 
 def test_cached_memory_stays_below_its_limit(usm_type):
+    """Sizes on both sides of each limit: of small blocks, of one block, and of a pool."""
     most = 0
     for nbytes in (64, 5000, 64 << 10, 100_000, MIB, 3 * MIB, 9 * MIB, 40 * MIB):
         tensors = [make(usm_type, nbytes) for _ in range(min(200, 100 * MIB // nbytes))]

@@ -15,6 +15,7 @@ def kind_of(tensor, context=None):
 
 
 def test_kind(usm_type):
+    """Small blocks, a page, and a block of which the pool keeps none."""
     for nbytes in (1, 63, 4096, 1 << 20):
         tensor = sx.empty(nbytes, "uint8", usm_type=usm_type)
         assert kind_of(tensor) == tensor.usm_type == usm_type
@@ -35,12 +36,14 @@ def test_alignment(usm_type):
 
 
 def test_host_copies_are_page_aligned(usm_type):
+    """Below a page, above it, and beyond the 2 MiB of a huge page."""
     for nbytes in (1, 3, 100, 5000, 1 << 20, 5 << 20):
         view = sx.host_view(sx.empty(nbytes, "uint8", usm_type=usm_type), copy=True)
         assert view.ptr % 4096 == 0
 
 
 def test_tensors_do_not_share_memory(usm_type):
+    """200 of one size, each full of its number, which fits into a byte."""
     tensors = [sx.empty(100, "uint8", usm_type=usm_type) for _ in range(200)]
     for number, tensor in enumerate(tensors):
         tensor.copy_from(np.full(100, number, "uint8"))
