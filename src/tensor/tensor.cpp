@@ -20,6 +20,16 @@ Tensor over(Memory&& memory, const DType& dtype, const Layout& layout) {
   return view_of(std::move(memory), memory->data, dtype, Layout(layout), false);
 }
 
+// Requires that all of a host array is the USM in which it begins: no one command copies more.
+void require_usm(const std::byte* first, std::size_t nbytes, const Entry& entry, UsmKind* kind) {
+  try {
+    locate_usm("the array", first, nbytes, entry, kind);
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::buffer) throw;
+    fail(Error::Kind::buffer, error.what(), "; copy it on the host before, as numpy.array(x)");
+  }
+}
+
 }  // namespace
 
 Tensor make_tensor(const Entry& entry, UsmKind kind, const DType& dtype, const Layout& layout,
@@ -69,7 +79,7 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool re
   const Entry* entry = find_usm && range.begin ? find_owner(range.begin, &kind) : nullptr;
   if (entry) {
     try {
-      locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
+      require_usm(range.begin, range.nbytes, *entry, &kind);
       // The driver says of host USM which card it serves, and not which tile.
       if (const Entry* const ours = expose_block_at(range.begin)) entry = ours;
     } catch (const Error&) {  // not all of it is USM
@@ -157,7 +167,7 @@ Tensor as_usm(Tensor tensor) {
 Tensor relabel(Tensor tensor, const Entry& entry, UsmKind kind, Queue queue) {
   if (tensor.memory->entry) return as_usm(std::move(tensor));
   if (kind != UsmKind::system) {
-    locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, entry, &kind);
+    require_usm(tensor.memory->data, tensor.memory->nbytes, entry, &kind);
     expose_block_at(tensor.memory->data);
   }
   tensor.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &entry, std::move(queue),

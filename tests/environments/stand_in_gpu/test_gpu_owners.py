@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from producers import Managed
 from sycl_ext import _core
 from waiting import eventually
 
@@ -93,3 +94,19 @@ def test_memory_at_the_address_of_a_borrowed_private_block(gpu, private):
     del tensor, block
     block = made_at(address, gpu.sycl_queue)
     assert sx.as_tensor(np.asarray(block), device=gpu, copy=False).device is gpu
+
+
+def test_host_array_that_ends_beyond_usm_is_refused_with_a_way_out(gpu):
+    """No one command copies it, and a device that cannot read host memory has no view of it."""
+    memory = dpctl.memory.MemoryUSMShared(64, queue=gpu.sycl_queue)
+    np.asarray(memory)[:] = range(64)
+    managed = Managed(memory._pointer, (17,), keep=memory)
+    words = r"starts at .* in USM, but its 68 bytes end beyond.*copy it on the host.*numpy.array"
+    with pytest.raises(BufferError, match=words):
+        sx.from_dlpack(managed.capsule(), device=gpu)
+    assert managed.deleted == 1
+    beyond = at(memory._pointer, 68)  # the rest of the page can be read
+    with pytest.raises(BufferError, match=words):
+        sx.as_tensor(beyond, device=gpu)
+    found = sx.as_tensor(np.array(beyond), device=gpu)
+    assert found.to_numpy()[:64].tolist() == list(range(64))
