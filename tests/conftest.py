@@ -79,8 +79,13 @@ WAITING = (
     "test_extension_table.py",
     "test_environments.py",
     "test_doctor_full.py",
+    "test_hardware.py",
+    "test_kit.py",
     "test_sync.py",
+    "test_collector.py",
+    "test_typing.py",
     "test_doctor_runs.py",
+    "test_hard_cases.py",
     "test_two_runtimes.py",
     "test_level_zero_devices.py",
 )
@@ -90,6 +95,7 @@ TOGETHER = (
     "test_extension_table.py",
     "test_level_zero_devices.py",
     "test_pending.py",
+    "test_typing.py",
 )
 
 
