@@ -7,7 +7,7 @@ function, name it in `CHECKS`, and add a row to docs/doctor.md and a broken mach
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -213,25 +213,25 @@ def list_devices(machine: Machine) -> Iterator[Finding]:
 def driver(machine: Machine) -> Iterator[Finding]:
     """An OpenCL driver is named, and cannot be loaded."""
     works = any(device.backend == "opencl" for device in machine.devices)
-    for one in machine.drivers:
-        if not one.error or one.named_by == "Level Zero":
+    for named in machine.drivers:
+        if not named.error or named.named_by == "Level Zero":
             continue
-        from_file, embedded = one.named_by.endswith(".icd"), machine.embedded_driver
-        by_variable = one.named_by == "OCL_ICD_FILENAMES"
-        refused = one.error.startswith(icd.REFUSED)
+        from_file, embedded = named.named_by.endswith(".icd"), machine.embedded_driver
+        by_variable = named.named_by == "OCL_ICD_FILENAMES"
+        refused = named.error.startswith(icd.REFUSED)
         cures = (  # the first that applies
-            (refused, f"export OCL_ICD_FILENAMES={shlex.quote(one.path)}"),
-            (PERMISSION in one.error, f"chmod a+r {shlex.quote(one.path)}"),
+            (refused, f"export OCL_ICD_FILENAMES={shlex.quote(named.path)}"),
+            (PERMISSION in named.error, f"chmod a+r {shlex.quote(named.path)}"),
             (by_variable and embedded, "unset OCL_ICD_FILENAMES"),
             (by_variable, f"unset OCL_ICD_FILENAMES && {INSTALL_CPU}"),
             (not from_file, "python -m pip install --force-reinstall intel-opencl-rt"),
-            (works, f"sudo rm {shlex.quote(one.named_by)}"),
+            (works, f"sudo rm {shlex.quote(named.named_by)}"),
             (embedded, f"export OCL_ICD_FILENAMES={shlex.quote(embedded)}"),
             (True, INSTALL_CPU),
         )
         yield Finding(
-            f"the OpenCL driver {one.path} cannot be loaded, so its devices are missing",
-            f"{one.named_by} names it, but: {one.error}",
+            f"the OpenCL driver {named.path} cannot be loaded, so its devices are missing",
+            f"{named.named_by} names it, but: {named.error}",
             next(cure for applies, cure in cures if applies),
             "only if you trust everybody who may change that file; otherwise install into an "
             "environment of your own"
@@ -341,7 +341,7 @@ def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
 def other_gpu(machine: Machine) -> Iterator[Finding]:
     """A driver of another vendor's GPUs runs, and SYCL lists none of them."""
     for gpu in machine.other_gpus:
-        if any(one.backend == gpu.backend for one in all_devices(machine)):
+        if any(device.backend == gpu.backend for device in all_devices(machine)):
             continue
         name = f"{icd.ADAPTER}{gpu.backend}.so"
         yield Finding(
@@ -377,7 +377,8 @@ def self_test(machine: Machine) -> Iterator[Finding]:
 
 def ptrace_scope(machine: Machine) -> Iterator[Finding]:
     """The kernel keeps processes from opening each other's device memory."""
-    if not machine.ptrace_scope or all(one.backend != "level_zero" for one in machine.devices):
+    takes_descriptors = any(device.backend == "level_zero" for device in machine.devices)
+    if not machine.ptrace_scope or not takes_descriptors:
         return
     for_one = (
         "or, for one process: let the process that has the memory call sycl_ext.ipc.handle(t, "
@@ -395,9 +396,9 @@ def ptrace_scope(machine: Machine) -> Iterator[Finding]:
 
 def no_fp64(machine: Machine) -> Iterator[Finding]:
     """A device has no double precision."""
-    if lacking := [f"{one.id} ({one.name})" for one in machine.devices if not one.fp64]:
+    if lacking := [device for device in machine.devices if not device.fp64]:
         yield Finding(
-            f"no double precision (fp64) on device {', '.join(lacking)}",
+            f"no double precision (fp64) on device {listed(lacking)}",
             "the hardware has none, as on Intel Arc and many integrated GPUs: float64 arrays can "
             "be shared and copied, but kernels that compute with float64 fail",
             "export OverrideDefaultFP64Settings=1 IGC_EnableDPEmulation=1",
@@ -409,9 +410,9 @@ def no_fp64(machine: Machine) -> Iterator[Finding]:
 
 def no_usm(machine: Machine) -> Iterator[Finding]:
     """A device has no unified shared memory."""
-    if lacking := [f"{one.id} ({one.name})" for one in machine.devices if not one.usm_types]:
+    if lacking := [device for device in machine.devices if not device.usm_types]:
         yield Finding(
-            f"no unified shared memory (USM) on device {', '.join(lacking)}",
+            f"no unified shared memory (USM) on device {listed(lacking)}",
             "its driver does not implement it, so nothing can be allocated or shared there",
             "python -m sycl_ext devices",
             f"and choose another device; if it lists no other: {INSTALL_CPU}",
@@ -421,11 +422,11 @@ def no_usm(machine: Machine) -> Iterator[Finding]:
 
 def no_device(machine: Machine) -> Iterator[Finding]:
     """There is no device, and no other check has found a problem."""
-    others = (one.severity for other in CHECKS if other is not no_device for one in other(machine))
-    if machine.devices or "problem" in others:
+    others = (finding for check in CHECKS if check is not no_device for finding in check(machine))
+    if machine.devices or any(finding.severity == "problem" for finding in others):
         return
     said = "; ".join(machine.runtime_messages[:3])
-    can_be_loaded = any(not one.error for one in machine.drivers)
+    can_be_loaded = any(not driver.error for driver in machine.drivers)
     yield Finding(
         "there is no SYCL device",
         f"the runtime says: {said}" if said else "the runtime found no device, and says nothing",
@@ -445,6 +446,11 @@ def were_listed(machine: Machine) -> bool:
 def all_devices(machine: Machine) -> tuple[DeviceFacts, ...]:
     """Return the devices, also those that a variable hides."""
     return (*machine.devices, *machine.devices_without_selector)
+
+
+def listed(devices: Sequence[DeviceFacts]) -> str:
+    """Name devices, such as "0 (Arc B580), 1 (Arc B580)"."""
+    return ", ".join(f"{device.id} ({device.name})" for device in devices)
 
 
 def when_others_work(machine: Machine) -> Severity:
@@ -487,13 +493,13 @@ def examine(machine: Machine) -> list[Finding]:
     """
     known = {name_in_requirement(text): shlex.quote(text) for text in machine.requirements}
     known |= {"sycl_ext": machine.origin, "prefix": shlex.quote(machine.prefix)}
-    found = [
+    findings = [
         replace(
             finding,
-            id=one.__name__.replace("_", "-"),
+            id=check.__name__.replace("_", "-"),
             cure=re.sub(r"\{([\w-]+)\}", lambda match: known.get(match[1], match[1]), finding.cure),
         )
-        for one in CHECKS
-        for finding in one(machine)
+        for check in CHECKS
+        for finding in check(machine)
     ]
-    return sorted(found, key=lambda finding: finding.severity != "problem")
+    return sorted(findings, key=lambda finding: finding.severity != "problem")

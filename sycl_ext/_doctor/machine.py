@@ -168,11 +168,17 @@ class Machine:
         self.executable, self.prefix = sys.executable, sys.prefix
         self.platform = platform.platform(terse=True)
         self.in_container = any((root / at).exists() for at in (".dockerenv", "run/.containerenv"))
-        found = {name: installed(name) for name in PACKAGES}
-        self.packages = {name: one.version for name, one in found.items() if one is not None}
-        required = (found["sycl_ext"] and found["sycl_ext"].requires) or ()
+        distributions = {name: installed(name) for name in PACKAGES}
+        self.packages = {
+            name: distribution.version
+            for name, distribution in distributions.items()
+            if distribution is not None
+        }
+        required = (distributions["sycl_ext"] and distributions["sycl_ext"].requires) or ()
         self.requirements = tuple(text for text in required if "extra ==" not in text)
-        self.runtime_folder = next(map(os.path.dirname, runtimes_of(found["intel-sycl-rt"])), "")
+        self.runtime_folder = next(
+            map(os.path.dirname, runtimes_of(distributions["intel-sycl-rt"])), ""
+        )
         self.environment = {
             name: value
             for name, value in sorted(os.environ.items())
@@ -216,51 +222,53 @@ class Machine:
         """By variable, the SYCL runtimes that it puts before that of this environment."""
         folders = filter(None, self.environment.get("LD_LIBRARY_PATH", "").split(os.pathsep))
         preloaded = self.environment.get("LD_PRELOAD", "").replace(os.pathsep, " ").split()
-        found = {
+        libraries = {
             "LD_LIBRARY_PATH": [str(path) for at in folders for path in Path(at).glob("libsycl*")],
             "LD_PRELOAD": preloaded,
         }
-        runtimes = {name: tuple(filter(is_libsycl, paths)) for name, paths in found.items()}
+        runtimes = {name: tuple(filter(is_libsycl, paths)) for name, paths in libraries.items()}
         return {name: paths for name, paths in runtimes.items() if paths}
 
     @cached_property
     def other_runtimes(self) -> Mapping[str, str]:
         """The packages that bring a SYCL runtime of their own, with the name of its file."""
         brought = {
-            f"{one.metadata['Name']} {one.version}": runtimes_of(one)
-            for one in metadata.distributions()
-            if name_in_requirement(one.metadata["Name"] or "") not in RUNTIMES
+            f"{package.metadata['Name']} {package.version}": runtimes_of(package)
+            for package in metadata.distributions()
+            if name_in_requirement(package.metadata["Name"] or "") not in RUNTIMES
         }
         return {name: Path(paths[0]).name for name, paths in sorted(brought.items()) if paths}
 
     @cached_property
     def _named(self) -> list[tuple[str, str]]:
         """The libraries that the loaders of drivers will look at, and who names each."""
-        found = []
+        named = []
         decided = any(self.environment.get(name) for name in icd.DECIDED_BY)
         if files := self.environment.get("OCL_ICD_FILENAMES"):
-            found += [(path, "OCL_ICD_FILENAMES") for path in files.split(os.pathsep) if path]
+            named += [(path, "OCL_ICD_FILENAMES") for path in files.split(os.pathsep) if path]
         elif self.embedded_driver and not decided:
-            found.append((self.embedded_driver, "sycl_ext"))
-        found += icd.named_in_files(self.environment)
+            named.append((self.embedded_driver, "sycl_ext"))
+        named += icd.named_in_files(self.environment)
         if self.gpus:
-            found += [(path, "Level Zero") for path in LEVEL_ZERO]
-        return found
+            named += [(path, "Level Zero") for path in LEVEL_ZERO]
+        return named
 
     @cached_property
     def drivers(self) -> tuple[Driver, ...]:
         """The named drivers, each of which was loaded once, and one that sycl_ext refuses."""
-        found = []
+        drivers = []
         if refused := icd.refused_driver(self.environment):
             path, reason = refused
-            found.append(Driver(path, "sycl_ext", icd.REFUSED + reason))
+            drivers.append(Driver(path, "sycl_ext", icd.REFUSED + reason))
         if self._named:
             order = {"drivers": [path for path, _ in self._named]}
             records = run_probe(order, os.environ, self.timeout).records
             at_exit = records.get("exit", {"detail": ""})
             for path, named_by in self._named:
-                found.append(Driver(path, named_by, records.get(f"load {path}", at_exit)["detail"]))
-        return tuple(found)
+                drivers.append(
+                    Driver(path, named_by, records.get(f"load {path}", at_exit)["detail"])
+                )
+        return tuple(drivers)
 
     @cached_property
     def user(self) -> User:
@@ -285,11 +293,11 @@ class Machine:
     @cached_property
     def libraries(self) -> tuple[Library, ...]:
         """The runtime's libraries in the test process, in the order in which they were loaded."""
-        found = dict[str, Library]()
+        libraries = dict[str, Library]()
         for step, record in self._probed.records.items():
             for path in record["libraries"]:
-                found.setdefault(path, Library(path, step))
-        return tuple(found.values())
+                libraries.setdefault(path, Library(path, step))
+        return tuple(libraries.values())
 
     @cached_property
     def devices(self) -> tuple[DeviceFacts, ...]:
@@ -312,7 +320,7 @@ class Machine:
 
 def listed(probed: Probed) -> tuple[DeviceFacts, ...]:
     """Return the device table that a process has listed."""
-    rows = probed.records.get("list devices", {"found": []})["found"]
+    rows = probed.records.get("list devices", {"devices": []})["devices"]
     return tuple(DeviceFacts(**{**row, "usm_types": tuple(row["usm_types"])}) for row in rows)
 
 

@@ -53,9 +53,9 @@ class Probe:
             outcome, result = ("skipped", str(error)) if is_skip else ("failed", describe(error))
         new = loaded_libraries() - self.loaded
         self.loaded |= new
-        detail, found = ("", result) if isinstance(result, list) else (result or "", [])
+        detail, devices = ("", result) if isinstance(result, list) else (result or "", [])
         detail = textwrap.shorten(detail, 300, placeholder=" ...")
-        self.tell(step=name, outcome=outcome, detail=detail, found=found, libraries=sorted(new))
+        self.tell(step=name, outcome=outcome, detail=detail, devices=devices, libraries=sorted(new))
         return outcome == "ok"
 
     def run(self) -> None:

@@ -40,7 +40,7 @@ def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout:
             return probed
         is_over = not ended.records or ended.records[-1] in done
         died_in = AT_EXIT if is_over else ended.records[-1]["begin"]
-        crash = {"outcome": "crashed", "detail": ended.cause, "found": [], "libraries": []}
+        crash = {"outcome": "crashed", "detail": ended.cause, "devices": [], "libraries": []}
         probed.records.setdefault(died_in, crash)
         if is_over:
             return probed

@@ -26,14 +26,14 @@ def as_json(machine: Machine, findings: Sequence[Finding]) -> str:
 
 def as_text(machine: Machine, findings: Sequence[Finding]) -> str:
     """Return the report for people: the facts, and at the end the findings."""
-    parts = [f"sycl_ext {machine.packages.get('sycl_ext', '?')} in {machine.prefix}"]
+    blocks = [f"sycl_ext {machine.packages.get('sycl_ext', '?')} in {machine.prefix}"]
     for title, lines_of in SECTIONS:
         lines = "\n".join(lines_of(machine)).splitlines()
-        parts.append("\n".join([title, *(f"  {line}".rstrip() for line in lines)]))
+        blocks.append("\n".join([title, *(f"  {line}".rstrip() for line in lines)]))
     severities = [finding.severity for finding in findings]
     counts = {name: severities.count(name) for name in ("problem", "warning")}
     words = [f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items() if count]
-    parts.append(f"RESULT: {' and '.join(words) or 'all is well'}")
+    blocks.append(f"RESULT: {' and '.join(words) or 'all is well'}")
     for number, finding in enumerate(findings, 1):
         lines = [
             wrap(f"{finding.severity}: {finding.problem}", f"{number}. "),
@@ -42,8 +42,8 @@ def as_text(machine: Machine, findings: Sequence[Finding]) -> str:
         ]
         if finding.then:
             lines.append(wrap(finding.then, "      "))
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
 
 
 def runtime_lines(machine: Machine) -> Iterator[str]:
@@ -51,7 +51,9 @@ def runtime_lines(machine: Machine) -> Iterator[str]:
     versions = {"Python": machine.python, **machine.packages}
     versions.pop("sycl_ext", None)
     yield wrapped("  ".join(f"{name}=={version}" for name, version in versions.items()))
-    yield table(*((short(one.path, machine), one.loaded_by) for one in machine.libraries))
+    yield table(
+        *((short(library.path, machine), library.loaded_by) for library in machine.libraries)
+    )
 
 
 def driver_lines(machine: Machine) -> Iterator[str]:

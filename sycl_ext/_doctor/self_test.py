@@ -45,9 +45,9 @@ def expect_data(tensor: sx.Tensor, problem: str, wanted: bytes = DATA) -> None:
         raise AssertionError(problem)
 
 
-def expect_view(found: sx.Tensor, tensor: sx.Tensor, who: str) -> None:
+def expect_view(view: sx.Tensor, tensor: sx.Tensor, who: str) -> None:
     """Raise an error unless one tensor is a view of the other's memory."""
-    if found.ptr != tensor.ptr:
+    if view.ptr != tensor.ptr:
         raise AssertionError(f"{who} moved {tensor.usm_type} USM to another address")
 
 
@@ -86,12 +86,12 @@ def with_torch(device: sx.Device) -> None:
 
 def sub_devices(device: sx.Device) -> str:
     """Use the tiles of a device, or else two sub-devices of one compute unit each."""
-    what, found = partitioned(device)
-    for sub_device in found:
+    what, devices = partitioned(device)
+    for sub_device in devices:
         copy(sub_device)
         moved = next(tensors(sub_device)).to_device(device, copy=True)
         expect_data(moved, "a copy from a sub-device to the whole device has other bytes")
-    return f"{len(found)} {what}"
+    return f"{len(devices)} {what}"
 
 
 def partitioned(device: sx.Device) -> tuple[str, tuple[sx.Device, ...]]:

@@ -35,16 +35,16 @@ def result_of(
 ) -> dict[str, Any]:
     """Run a row, and return its verdict, with detail or figures."""
     try:
-        found = with_longer_work(setup, function)
+        result = with_longer_work(setup, function)
     except Cannot as reason:
         return {"verdict": "cannot", "detail": str(reason)}
     except DidNotHoldError as problem:
         return {"verdict": "did not hold", "detail": str(problem)}
     except Exception as error:
         return {"verdict": "did not hold", "detail": f"{type(error).__name__}: {error}"}
-    if isinstance(found, dict):
-        return {"verdict": "held", "detail": "", "figures": found}
-    return {"verdict": "held", "detail": found or ""}
+    if isinstance(result, dict):
+        return {"verdict": "held", "detail": "", "figures": result}
+    return {"verdict": "held", "detail": result or ""}
 
 
 def main(order: dict[str, Any]) -> None:
@@ -61,8 +61,8 @@ def main(order: dict[str, Any]) -> None:
             continue
         tell(begin=name)
         begin = time.perf_counter()
-        found = result_of(setup, function)
-        tell(row=name, seconds=round(time.perf_counter() - begin, 3), **found)
+        result = result_of(setup, function)
+        tell(row=name, seconds=round(time.perf_counter() - begin, 3), **result)
     tell(end=True)
 
 

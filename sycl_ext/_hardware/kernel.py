@@ -108,7 +108,7 @@ def late_copy() -> bytes:
         name, *operands = rest.split()
         if result:
             operands.insert(0 if name.startswith(UNTYPED) else 1, result)
-        words = [word for one in operands for word in encoded(one, numbers)]
+        words = [word for operand in operands for word in encoded(operand, numbers)]
         if name == "OpConstant":  # of 64 bits, the lower 32 first
             words[2:] = words[2] & 0xFFFF_FFFF, words[2] >> 32
         body += [len(words) + 1 << 16 | INSTRUCTIONS[name], *words]

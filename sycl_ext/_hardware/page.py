@@ -26,15 +26,18 @@ def as_page(report: Json) -> str:
 def render(report: Json, longest: int) -> str:
     """Return the page, with details of so many characters at most."""
     parts = [
-        {**part, "rows": [{**row, "detail": cut(row["detail"], longest)} for row in part["rows"]]}
+        {
+            **part,
+            "rows": [{**row, "detail": shortened(row["detail"], longest)} for row in part["rows"]],
+        }
         for part in report["parts"]
     ]
     sections = (head, table_of_parts, table_of_bad, table_of_cannot, details)
     made = {**report, "parts": parts}
-    return "\n".join(line for one in sections for line in (*one(made), "")).rstrip() + "\n"
+    return "\n".join(line for section in sections for line in (*section(made), "")).rstrip() + "\n"
 
 
-def cut(text: str, longest: int) -> str:
+def shortened(text: str, longest: int) -> str:
     """Return text in one line that is not too long."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
@@ -66,7 +69,7 @@ def table(header: tuple[str, ...], rows: Iterator[tuple[object, ...]]) -> Iterat
     yield f"| {' | '.join(header)} |"
     yield f"|{'---|' * len(header)}"
     for row in rows:
-        yield f"| {' | '.join(cell(one) for one in row)} |"
+        yield f"| {' | '.join(cell(value) for value in row)} |"
 
 
 def head(report: Json) -> Iterator[str]:
@@ -95,8 +98,8 @@ def head(report: Json) -> Iterator[str]:
 def others(report: Json) -> str:
     """Return the devices that were not examined, for --device."""
     names = [
-        one["filter_string"] + ("" if one["usm_types"] else " (without USM)")
-        for one in report["other_devices"]
+        device["filter_string"] + ("" if device["usm_types"] else " (without USM)")
+        for device in report["other_devices"]
     ]
     return ", ".join(names) or "none"
 

@@ -25,7 +25,7 @@ def run_part(order: dict[str, Any], limit: float, deadline: float) -> list[dict[
         left = deadline - time.monotonic()
         if left <= 0:
             return [*rows, row("the rest", "not reached", "the time of the report was over")]
-        command = partial(part_command, {**order, "skip": [one["row"] for one in rows]})
+        command = partial(part_command, {**order, "skip": [record["row"] for record in rows]})
         ended = child.run_reporting(command, os.environ, min(limit, left))
         rows += [record for record in ended.records if "row" in record]
         if not ended.death:

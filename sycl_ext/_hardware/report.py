@@ -19,13 +19,15 @@ SCHEMA = 1
 def choose(devices: Sequence[DeviceFacts], asked: str | None) -> DeviceFacts:
     """Return the device that is asked for, by id or filter string; else the first GPU with USM."""
     if asked is None:
-        order = sorted(devices, key=lambda one: (not one.usm_types, one.device_type != "gpu"))
+        order = sorted(
+            devices, key=lambda device: (not device.usm_types, device.device_type != "gpu")
+        )
         if order:
             return order[0]
-    for one in devices:
-        if asked in (str(one.id), one.filter_string):
-            return one
-    names = ", ".join(f"{one.id} ({one.filter_string})" for one in devices)
+    for device in devices:
+        if asked in (str(device.id), device.filter_string):
+            return device
+    names = ", ".join(f"{device.id} ({device.filter_string})" for device in devices)
     raise ValueError(
         f"there is no device {asked!r}; --device takes one of {names}"
         if names
@@ -60,7 +62,7 @@ def examine(
         "quick": quick,
         "work": "kernels" if order["kernels"] else "long copies",
         "device": asdict(device),
-        "other_devices": [asdict(one) for one in machine.devices if one != device],
+        "other_devices": [asdict(other) for other in machine.devices if other != device],
         "machine": facts_of(machine),
         "parts": results,
     }

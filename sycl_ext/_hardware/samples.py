@@ -35,32 +35,32 @@ def as_numbers(data: object) -> Numbers:
     return np.frombuffer(np.ascontiguousarray(data).tobytes(), "int64")
 
 
-def difference(found: Numbers, wanted: Numbers, **known: Numbers) -> str:
+def difference(actual: Numbers, wanted: Numbers, **known: Numbers) -> str:
     """Say how elements differ from those that are wanted; empty: they do not.
 
     `known` are elements that may be there instead, by a name that describes them.
     """
-    if found.shape != wanted.shape:
-        return f"{found.size} elements instead of {wanted.size}"
-    unknown = found != wanted
+    if actual.shape != wanted.shape:
+        return f"{actual.size} elements instead of {wanted.size}"
+    unknown = actual != wanted
     if not unknown.any():
         return ""
-    kinds = [f"{unknown.sum()} of {found.size} elements are wrong"]
+    kinds = [f"{unknown.sum()} of {actual.size} elements are wrong"]
     for name, elements in known.items():
-        same = unknown & (found == elements)
+        same = unknown & (actual == elements)
         if same.any():
             kinds.append(f"{same.sum()} are {name.replace('_', ' ')}")
         unknown &= ~same
     if unknown.any():
         place = int(np.flatnonzero(unknown)[0])
-        is_and_should = f"{int(found[place]):#x} instead of {int(wanted[place]):#x}"
+        is_and_should = f"{int(actual[place]):#x} instead of {int(wanted[place]):#x}"
         kinds.append(f"element {place} is {is_and_should}")
     return ", ".join(kinds)
 
 
-def expect(found: object, wanted: Numbers, what: str) -> None:
+def expect(actual: object, wanted: Numbers, what: str) -> None:
     """Raise DidNotHoldError unless the bytes are those that are wanted."""
-    if problem := difference(as_numbers(found), wanted):
+    if problem := difference(as_numbers(actual), wanted):
         raise DidNotHoldError(f"{what}: {problem}")
 
 

@@ -99,7 +99,7 @@ class Setup:
 
     def without_libraries(self, names: Iterable[str]) -> list[str]:
         """Return the names, in a small report without those that are about a library."""
-        return [one for one in names if not (self.quick and one.endswith(LIBRARIES))]
+        return [name for name in names if not (self.quick and name.endswith(LIBRARIES))]
 
     def tries(self) -> Iterator[tuple[str, UsmType, Numbers, Numbers]]:
         """Yield a name, a kind of memory, and old and new elements, for each try of a row."""

@@ -32,7 +32,7 @@ ALLOWED = {
     ("sycl_ext/_cli/hardware.py", "parts"): "the same",
 }
 #: Not renamed yet.
-NOT_YET = ("sycl_ext/_doctor/*", "sycl_ext/_hardware/*", "sycl_ext/_exchange/*")
+NOT_YET = ("sycl_ext/_exchange/*",)
 
 
 def python_names(text):

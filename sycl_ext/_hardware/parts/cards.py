@@ -29,9 +29,9 @@ def another_card(setup: Setup) -> str:
     """Count the other cards of this backend."""
     mine = setup.device
     others = [
-        one.filter_string
-        for one in sx.devices()
-        if one.kind == "root" and one is not mine and one.backend == mine.backend
+        device.filter_string
+        for device in sx.devices()
+        if device.kind == "root" and device is not mine and device.backend == mine.backend
     ]
     if not others:
         raise Cannot(f"it is the only device of {mine.backend}")
@@ -57,9 +57,9 @@ def pending_row(setup: Setup, other: sx.Device) -> str:
         tensor, source = setup.tensor(kind, old), setup.tensor(kind, new)
         event = setup.late.submit(tensor.sycl_queue, memory_of(tensor), memory_of(source))
         pending = is_pending(event)
-        found = as_numbers(tensor.to_device(other, copy=True).to_numpy(copy=True))
+        elements = as_numbers(tensor.to_device(other, copy=True).to_numpy(copy=True))
         event.wait()
-        samples.add(name, difference(found, new, from_before_the_work=old), pending=pending)
+        samples.add(name, difference(elements, new, from_before_the_work=old), pending=pending)
     return samples.result()
 
 
@@ -73,16 +73,18 @@ def partitioned(setup: Setup) -> tuple[str, tuple[sx.Device, ...]]:
 
 def for_each(setup: Setup, function: Callable[[Setup, sx.Device], str]) -> str:
     """Call a function with each sub-device."""
-    what, found = partitioned(setup)
-    details = [function(setup, sub_device) for sub_device in found]
-    return f"{len(found)} {what}: {details[0]}"
+    what, devices = partitioned(setup)
+    details = [function(setup, sub_device) for sub_device in devices]
+    return f"{len(devices)} {what}: {details[0]}"
 
 
 def sub_devices(setup: Setup) -> str:
     """Copy to each sub-device and back, and between two of them."""
-    found = partitioned(setup)[1]
+    devices = partitioned(setup)[1]
     data = numbers(OLD, NBYTES)
-    first, last = (sx.as_tensor(data, device=one, copy=True) for one in (found[0], found[-1]))
+    first, last = (
+        sx.as_tensor(data, device=device, copy=True) for device in (devices[0], devices[-1])
+    )
     last.copy_from(numbers(NEW, NBYTES))
     first.copy_from(last)
     expect(first.to_numpy(copy=True), numbers(NEW, NBYTES), "from one sub-device to another")

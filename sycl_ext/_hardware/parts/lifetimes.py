@@ -54,12 +54,12 @@ def drop_row(setup: Setup, start: Start) -> str:
         for tensor in later:
             writer.memcpy(memory_of(tensor), memory_of(theirs), other.nbytes)
         event.wait()
-        found = [
+        differences = [
             difference(as_numbers(t.to_numpy(copy=True)), other, those_of_the_work=new)
             for t in later
         ]
         problem = "its block was allocated again before the work was done" if is_reused else ""
-        samples.add(name, next(filter(None, found), problem), pending=pending)
+        samples.add(name, next(filter(None, differences), problem), pending=pending)
     return samples.result()
 
 

@@ -113,12 +113,12 @@ def read_row(setup: Setup, read: Callable[[sx.Tensor], Any], queue: str) -> str:
         event = setup.late.submit(tensor.sycl_queue, *memories)
         pending = is_pending(event)
         try:
-            found = as_numbers(read(tensor))
+            elements = as_numbers(read(tensor))
         except NotHere:
             continue
         finally:
             event.wait()
-        samples.add(name, difference(found, new, from_before_the_work=old), pending=pending)
+        samples.add(name, difference(elements, new, from_before_the_work=old), pending=pending)
     return samples.result()
 
 
