@@ -131,7 +131,7 @@ test-left-out: setup
 test-long: setup
 	SYCL_EXT_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
 
-NEO_TESTS := tests/environments/test_environments.py tests/environments/test_driver_answers.py
+NEO_TESTS := $(patsubst %,tests/environments/test_%.py,environments driver_answers driver_reports)
 # Intel's real driver without a GPU, and PoCL 7, from Debian sid, without root. Where they cannot be fetched, one line
 # says that nothing was tested.
 neo: setup

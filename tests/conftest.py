@@ -38,7 +38,10 @@ if IS_CPU:
     folders = (environments.TESTS / "environments").iterdir()
     collect_ignore = [path for path in folders if path.is_dir()]
     if not environments.NEO:
-        collect_ignore.append(environments.TESTS / "environments" / "test_driver_answers.py")
+        collect_ignore += [
+            environments.TESTS / "environments" / f"test_driver_{name}.py"
+            for name in ("answers", "reports")
+        ]
 
 # ---- test environments ---------------------------------------------------------------------------
 

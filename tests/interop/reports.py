@@ -25,6 +25,11 @@ SEEN: dict[str, tuple[tuple[int, str], ...]] = {
     "jax-copy-true": ((0, r"^\[1\. 1\. 1\. 1\.\]$"),),
     "jax-null-deleter": ((ABRT, "bad_function_call"), (1, "RuntimeError: bad_function_call")),
     "level-zero-v1-failures": ((1, r"^as expected: .*\nTimeout"), (SEGV, "")),
+    "neo-without-a-device": (
+        (0, r"^wait 0x0\npoll 0x1$"),
+        (0, r"^get 0x0\nopen 0x0 at 1$"),
+        (ABRT, r"^Abort was called at .*\n.*bindless_heaps_helper\.cpp$"),
+    ),
     "onnxruntime-dlpack": ((0, r"\[0\. 1\. 2\."), (ABRT, "deleter != NULL was false")),
     "opencl-adapter-questions": (
         (0, r"^allocated on device 1, and said to be on device 0$"),
@@ -41,6 +46,8 @@ SEEN: dict[str, tuple[tuple[int, str], ...]] = {
         (0, r"^deleter\nnumel: integer multiplication overflow\ndeleter$"),
     ),
 }
+#: Of a driver that `make neo` fetches, and runs them on.
+OF_REAL_DRIVERS = ("neo-without-a-device",)
 
 
 def programs(report):

@@ -173,6 +173,7 @@ REAL_DRIVERS = {
         "../core/runtime",
         "../ordering/test_pending.py",
         "../ordering/test_pending_faults.py",
+        "../package/protocols/test_interop_dpnp.py",
         folder="../core/dlpack",
     ),
 }

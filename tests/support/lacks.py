@@ -80,6 +80,8 @@ LACKS: dict[str, dict[str, str]] = {
         **WITHOUT_SYSTEM_USM,
         "halves": PARTITIONS,
         **dict.fromkeys(BY_COMPUTE_UNITS, PARTITIONS),
+        "test_dpnp_asarray_gets_the_memory_of_the_sub_device": PARTITIONS,
+        "test_direct_dpnp_construction_gives_what_from_dlpack_gives[sub-device]": PARTITIONS,
         "Tensor.to_device(part)": PARTITIONS,
         "Tensor.copy_from(a tensor of a part)": PARTITIONS,
     },
