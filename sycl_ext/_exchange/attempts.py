@@ -4,7 +4,7 @@
 `exchange` makes them in turn; `explain` shows the first that is not ruled out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -132,8 +132,11 @@ def to_library(
     wanted: Sequence[Wanted] | None,
     flags: Flags,
     reads: Reads,
-) -> Iterator[Attempt]:
-    """Return the attempts with a library: with its array on a device of `wanted`, or on any."""
+) -> tuple[list[Attempt], Callable[[], list[Attempt]]]:
+    """Return the attempts with a library: with its array on a device of `wanted`, or on any.
+
+    The function returns those after the others were refused, which few exchanges need.
+    """
     case = _Case(
         facts,
         source_of(facts),
@@ -144,20 +147,26 @@ def to_library(
         copies_itself=who.always_copies(facts),
     )
     if wanted is None:
-        yield from _anywhere(case)
-    else:
-        there = list(_there(case, wanted))
-        yield from there
-        if there[0].plan.error is not None or HOST not in [where for _, where in wanted]:
-            return
+        return _anywhere(case), lambda: _after_refusals(case, anywhere=True)
+    there = list(_there(case, wanted))
+    if there[0].plan.error is not None or HOST not in [where for _, where in wanted]:
+        return there, list
+    return there, lambda: _after_refusals(case, anywhere=False)
+
+
+def _after_refusals(case: _Case, *, anywhere: bool) -> list[Attempt]:
+    """Return the attempts with a consumer that has refused the others; they read nothing."""
+    who = case.who
+    attempts: list[Attempt] = []
     if who.memory == "usm":
-        return
-    if case.needed is None and flags == Flags(copy=None, host_copy=True):
+        return attempts
+    if case.needed is None and case.flags == Flags(copy=None, host_copy=True):
         # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
-        yield Attempt(_plan_on_host(case.source, who, True), HOST, copies=1)
-    if wanted is None and not who.is_library:
-        on_host = case.attempt(HOST, _plan_on_host(case.source, who, flags.copy))
-        yield on_host._replace(as_array=True)
+        attempts.append(Attempt(_plan_on_host(case.source, who, True), HOST, copies=1))
+    if anywhere and not who.is_library:
+        on_host = case.attempt(HOST, _plan_on_host(case.source, who, case.flags.copy))
+        attempts.append(on_host._replace(as_array=True))
+    return attempts
 
 
 def _there(case: _Case, wanted: Sequence[Wanted]) -> Iterator[Attempt]:

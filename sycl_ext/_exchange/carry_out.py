@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def carry_out(
     try:
         if refusals and isinstance(refusals[0], NO_REFUSALS):
             raise refusals[0]
-        for attempt in decision.attempts[begin:]:
+        for attempt in _from(begin, decision):
             if attempt.plan.error is not None:
                 refused.append(attempt.plan)
                 continue
@@ -63,6 +64,11 @@ def carry_out(
         raise _final_error(source, decision, refused, refusals)
     finally:
         refusals.clear()  # as in `import_slowly`
+
+
+def _from(begin: int, decision: Decision) -> Iterator[Attempt]:
+    yield from decision.attempts[begin:]
+    yield from decision.more()
 
 
 class _RefusedError(Exception):

@@ -8,6 +8,7 @@ that lasts, those of `decide` for each combination of facts. Before it uses one,
 that can change but the device table: the core forgets everything when that has a new entry.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from enum import IntEnum
@@ -67,7 +68,8 @@ class Decision(NamedTuple):
 
     who: Consumer
     target: Target | None
-    attempts: tuple[Attempt, ...]
+    attempts: list[Attempt]
+    more: Callable[[], list[Attempt]]  # the attempts after these were refused
     first: int  # the place of the first attempt that is not ruled out; -1: all are
     plan: Plan  # of that attempt; else the refusal
     step: Step
@@ -144,19 +146,33 @@ def decide(resolved: Resolved, bits: int, copy: bool | None, host_copy: bool) ->
     target = resolved.target
     if target is None:
         devices = resolved.wanted or []
-        found = tuple(attempts.to_device(facts, devices, resolved.several, flags))
-        return _decision(facts, flags, _OURS, None, found, reads)
+        found = list(attempts.to_device(facts, devices, resolved.several, flags))
+        return _decision(facts, flags, _OURS, None, found, list, reads)
     who = target.row
+    if resolved.wanted is None and not who.is_listed:
+        found, more = _for_unlisted(who, facts, flags)
+        return _decision(facts, flags, who, target, found, more, reads)
     if who.narrow_entry and facts.dtype in NARROW:
         target = target.for_narrow(reads)
     if target.then is not None and takes_description(target, facts):
         who = replace(who, any_context=True)  # a description names the context
     refusal = who.refusal(facts, reads)
     if refusal is not None:
-        found = (Attempt(Plan(Route.REFUSE, refusal, BufferError)),)
-    else:
-        found = tuple(attempts.to_library(facts, who, resolved.wanted, flags, reads))
-    return _decision(facts, flags, who, target, found, reads)
+        found = [Attempt(Plan(Route.REFUSE, refusal, BufferError))]
+        return _decision(facts, flags, who, target, found, list, reads)
+    found, more = attempts.to_library(facts, who, resolved.wanted, flags, reads)
+    return _decision(facts, flags, who, target, found, more, reads)
+
+
+@functools.lru_cache(maxsize=256)
+def _for_unlisted(
+    who: Consumer, facts: ArrayFacts, flags: Flags
+) -> tuple[list[Attempt], Callable[[], list[Attempt]]]:
+    """Return the attempts with a function of a user, which read nothing.
+
+    Most of these functions do not last, so that the core keeps no decision for them.
+    """
+    return attempts.to_library(facts, who, None, flags, Reads())
 
 
 def takes_description(target: Target, facts: ArrayFacts) -> bool:
@@ -182,16 +198,19 @@ def _decision(
     flags: Flags,
     who: Consumer,
     target: Target | None,
-    found: tuple[Attempt, ...],
+    found: list[Attempt],
+    more: Callable[[], list[Attempt]],
     reads: Reads,
 ) -> Decision:
-    places = [place for place, one in enumerate(found) if one.plan.error is None]
-    if not places:
-        plan = refusal_of([one.plan for one in found])
-        return Decision(who, target, found, -1, plan, Step(Form.PYTHON), reads.all())
-    first = places[0]
-    step = _step(found[first], facts, flags, who, target)
-    return Decision(who, target, found, first, found[first].plan, step, reads.all())
+    if all(one.plan.error is not None for one in found):
+        found, more = [*found, *more()], list
+    first = next((place for place, one in enumerate(found) if one.plan.error is None), -1)
+    if first < 0:
+        plan, step = refusal_of([one.plan for one in found]), Step(Form.PYTHON)
+    else:
+        plan = found[first].plan
+        step = _step(found[first], facts, flags, who, target)
+    return Decision(who, target, found, more, first, plan, step, reads.all())
 
 
 def _step(

@@ -38,7 +38,7 @@ WIDE = ("int64", "uint64", "float64", "complex128")
 ALL = ("*",)  # every dtype
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # equal if it is the same, for caches
 class Consumer:
     """One consumer library.
 
@@ -81,6 +81,7 @@ class Consumer:
     #: ``__sycl_usm_array_interface__``. None: there is none for that function.
     described: Callable[[Callable[[Any], Any]], Callable[[Any], Any] | None] | None = None
     reason: str = ""  # for the row, with the version in which it was seen
+    is_listed: bool = True  # False: the table has no row for this function of a user
     since: str | None = None  # the first version of the row; None: those before the next row's
 
     def takes_usm(self, usm_type: str, reads: Reads) -> bool:
@@ -513,23 +514,30 @@ def find_consumer(consumer: Any, reads: Reads | None = None) -> Target:
     row = _row_of(package, reads)
     if row is None:
         name = getattr(function, "__qualname__", type(function).__qualname__)
-        called = f"{module}.{name}" if module else name
-        row = Consumer(package or "?", called=called, functions="producer", is_library=False)
+        row = _unlisted(package or "?", f"{module}.{name}" if module else name)
         target = Target(row, consumer)
     else:
         target = _target_of_function(row, consumer, function, module, reads)
-    return target._replace(lasts=_is_found(consumer, {module, package}, reads))
+    own = getattr(consumer, "__module__", None)
+    return target._replace(lasts=_is_found(consumer, (own, module, package), reads))
 
 
-def _is_found(function: Any, modules: set[str], reads: Reads) -> bool:
+@functools.lru_cache(maxsize=64)
+def _unlisted(package: str, called: str) -> Consumer:
+    """Return the row of a function for which the table has none."""
+    return Consumer(package, called=called, functions="producer", is_library=False, is_listed=False)
+
+
+def _is_found(function: Any, modules: tuple[Any, ...], reads: Reads) -> bool:
     """Whether a function is an attribute of one of the modules, by its own name."""
     name = getattr(function, "__name__", None)
-    if not isinstance(name, str):
-        return False
-    loaded = map(reads.module, sorted(modules))
-    return any(
-        reads.attribute(module, name) is function for module in list(loaded) if module is not None
-    )
+    if not isinstance(name, str) or "<" in getattr(function, "__qualname__", ""):
+        return False  # "<lambda>", or in the "<locals>" of a function
+    for one in dict.fromkeys(modules):
+        module = reads.module(one) if isinstance(one, str) else None
+        if module is not None and reads.attribute(module, name) is function:
+            return True
+    return False
 
 
 def _row_of(package: str, reads: Reads) -> Consumer | None:
