@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from typing_extensions import CapsuleType
 
 from sycl_ext._exchange.consumer_types import ADevice, Library, Result
-from sycl_ext._negotiation.kinds import Shape
+from sycl_ext._negotiation.kinds import Shape, UsmType
 from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor
@@ -501,7 +501,14 @@ def view(
 
 # ---- public functions, whose docstrings are in src/python/docstrings.hpp
 
-def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def as_tensor(
+    obj: Any,
+    /,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+    usm_type: UsmType | None = None,
+) -> Tensor:
     """Return the memory of any object as a tensor, by the best protocol that it supports."""
 
 def empty(

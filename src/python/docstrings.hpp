@@ -44,7 +44,8 @@ True
 True
 )doc";
 
-inline constexpr const char* as_tensor = R"doc(as_tensor(obj, /, *, device=None, copy=None)
+inline constexpr const char* as_tensor =
+    R"doc(as_tensor(obj, /, *, device=None, copy=None, usm_type=None)
 --
 
 Return the memory of any object as a tensor, by the best protocol that it supports.
@@ -58,6 +59,9 @@ Parameters
 obj : object
 device, copy
     As for `from_dlpack`, which raises the same errors.
+usm_type : {"device", "shared", "host"}, optional
+    The kind of USM of the result. Memory of another kind is copied; with ``copy=False`` that is an
+    error. None: any kind.
 
 Returns
 -------
@@ -73,6 +77,8 @@ Examples
 >>> import sycl_ext as sx
 >>> sx.as_tensor(bytearray(b"abc")).to_numpy()
 array([97, 98, 99], dtype=uint8)
+>>> sx.as_tensor(bytearray(b"abc"), usm_type="shared").usm_type
+'shared'
 )doc";
 
 inline constexpr const char* host_view = R"doc(host_view(x, /, *, copy=None)

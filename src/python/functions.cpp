@@ -84,6 +84,8 @@ struct Signature {
   }
 };
 
+PyObject* or_none(PyObject* value) { return value ? value : Py_None; }
+
 PyObject* read_copy(PyObject* copy) {
   if (!copy || copy == Py_None) return Py_None;
   if (PyBool_Check(copy)) return copy;
@@ -98,12 +100,21 @@ template <bool dlpack_only>
 PyObject* import_one(PyObject*, const Call& call) {
   ImportRequest request{dlpack_only};
   if (call.n_positional == 1 && !call.keyword_names) return import_object(call.args[0], request);
-  static const auto names = interned(dlpack_only ? "x" : "obj", "device", "copy");
-  static const Signature<3> signature{dlpack_only ? "from_dlpack" : "as_tensor", names, 1, 1, 1};
-  const auto [x, device, copy] = signature.read(call);
-  request.copy = read_copy(copy);
-  if (device) request.device = device;
-  return import_object(x, request);
+  if constexpr (dlpack_only) {
+    static const Signature<3> signature{"from_dlpack", interned("x", "device", "copy"), 1, 1, 1};
+    const auto [x, device, copy] = signature.read(call);
+    request.device = or_none(device);
+    request.copy = read_copy(copy);
+    return import_object(x, request);
+  } else {
+    static const Signature<4> signature{"as_tensor", interned("obj", "device", "copy", "usm_type"),
+                                        1, 1, 1};
+    const auto [x, device, copy, usm_type] = signature.read(call);
+    request.device = or_none(device);
+    request.copy = read_copy(copy);
+    request.usm_type = or_none(usm_type);
+    return import_object(x, request);
+  }
 }
 
 // Memory in its place, by any protocol or only by DLPack (for Python's side).

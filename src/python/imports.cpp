@@ -132,9 +132,14 @@ PyObject* import_slowly(PyObject* x, const ImportRequest& request, const Asked& 
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
   const PyRef refusals(asked.refusal ? Py_BuildValue("[O]", asked.refusal) : PyList_New(0));
   if (!refusals) return nullptr;
-  return PyObject_CallFunctionObjArgs(
-      hooks.import_slowly, x, asked.view, refusals.get(), flag(asked.table),
-      flag(request.dlpack_only), flag(request.in_place), request.copy, request.device, nullptr);
+  return PyObject_CallFunctionObjArgs(hooks.import_slowly, x, asked.view, refusals.get(),
+                                      flag(asked.table), flag(request.dlpack_only),
+                                      flag(request.in_place), request.copy, request.device,
+                                      request.usm_type, nullptr);
+}
+
+bool names_no_place(const ImportRequest& request) {
+  return request.device == Py_None && request.usm_type == Py_None;
 }
 
 // The tensor on the requested device.  `copied`: its producer has made it only for us.
@@ -143,7 +148,7 @@ PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool co
   const Tensor& tensor = tensor_of(object.get());
   // Host memory that the default device reads is a view.
   const bool is_there =
-      request.in_place || (!tensor.on_host && request.device == Py_None &&
+      request.in_place || (!tensor.on_host && names_no_place(request) &&
                            ((request.copy == Py_None && tensor.memory->kind == UsmKind::system) ||
                             route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view));
   // dpnp says of every array of 0 dimensions that it is read-only.  NULL tells no kind of USM.
@@ -164,7 +169,7 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   note_request(x, Py_True);
   if (request.in_place && !tensor.on_host) return Py_NewRef(x);
   // A host view of USM is the USM it is.
-  if (!request.in_place && request.device == Py_None && tensor.memory->entry &&
+  if (!request.in_place && names_no_place(request) && tensor.memory->entry &&
       route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view) {
     return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
                           : wrap_tensor(tensor, base_of(x));
@@ -194,7 +199,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   if (has_our_dlpack(x)) return import_tensor(x, request);
   ImportOptions options;
   options.find_usm = true;
-  const bool is_wanted_here = request.copy == Py_None && request.device == Py_None;
+  const bool is_wanted_here = request.copy == Py_None && names_no_place(request);
   if (is_wanted_here && !request.in_place) options.host_reader = reader_of_host_memory();
   if (is_capsule) return meet_request(x, consume_capsule(x, options), request);
   const ProducerClass producer = producer_class(Py_TYPE(x));

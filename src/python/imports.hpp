@@ -13,10 +13,11 @@
 namespace sycl_ext {
 
 struct ImportRequest {
-  bool dlpack_only;            // as from_dlpack; else any protocol
-  bool in_place = false;       // the memory stays where it is; host memory comes without an entry
-  PyObject* copy = Py_None;    // None, True or False
-  PyObject* device = Py_None;  // in any form of device= (borrowed)
+  bool dlpack_only;              // as from_dlpack; else any protocol
+  bool in_place = false;         // the memory stays where it is; host memory comes without an entry
+  PyObject* copy = Py_None;      // None, True or False
+  PyObject* device = Py_None;    // in any form of device= (borrowed)
+  PyObject* usm_type = Py_None;  // the kind of USM that is needed (borrowed)
 };
 
 // A new instance; nullptr with an exception set, or another exception.

@@ -13,7 +13,8 @@
 namespace sycl_ext {
 
 // The functions and objects of the Python package that the core uses, which the package passes at
-// import (sycl_ext/_tensor/hooks.py), each by its name here.  docs/develop/design.md has a table of them
+// import (sycl_ext/_tensor/hooks.py), each by its name here.  docs/develop/design.md has a table of
+// them
 // ("Calls of the core").
 struct Hooks {
 #define SYCL_EXT_HOOKS(hook) \

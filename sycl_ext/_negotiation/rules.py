@@ -54,6 +54,7 @@ class Relation(Enum):
         "that DLPack device type stands for another kind of memory (device, shared or host) than "
         "this one"
     )
+    OTHER_USM_TYPE = "the memory is of another kind of USM than the one that was asked for"
     INDIRECT = (
         "the memory belongs to another device of sycl_ext.devices(), and no direct copy between "
         "the two is possible"
@@ -80,6 +81,7 @@ RULES: dict[Relation, tuple[Route, Route, Route]] = {
     Relation.DIRECT: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.SUB_DEVICE: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.OTHER_KIND: (Route.COPY, Route.REFUSE, Route.COPY),
+    Relation.OTHER_USM_TYPE: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.INDIRECT: (Route.REFUSE, Route.REFUSE, Route.VIA_HOST),
     Relation.SYSTEM_USM: (Route.VIEW, Route.VIEW, Route.COPY),
     Relation.HOST_ONLY: (Route.COPY, Route.REFUSE, Route.COPY),
@@ -121,6 +123,7 @@ class Request(NamedTuple):
     any_strides: bool = False  # whether a consumer on the host takes negative strides
     right_kind: bool = True  # the memory is of the kind that a device type of CUDA or ROCm names
     has_usm: bool = True  # whether the device has USM at all
+    usm_type: str | None = None  # the kind that is needed; None: any
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,7 +189,9 @@ class Plan:
 def relation(source: Source, request: Request) -> Relation:
     """Return the relation of the memory to the requested device."""
     wanted = request.device or source.device
+    any_kind = request.usm_type in (None, source.usm_type)
     same = Relation.SAME if request.right_kind else Relation.OTHER_KIND
+    same = same if any_kind else Relation.OTHER_USM_TYPE
     if wanted == HOST:
         if not source.host_reachable:
             return Relation.UNREACHABLE
@@ -194,7 +199,7 @@ def relation(source: Source, request: Request) -> Relation:
         return Relation.REVERSED if reversed_for_it else Relation.REACHABLE
     if wanted[0] != DeviceType.ONE_API or not request.known:
         return Relation.UNKNOWN
-    if source.entry is None and request.system_usm:
+    if source.entry is None and request.system_usm and any_kind:
         return Relation.SYSTEM_USM
     if not request.has_usm:
         return Relation.NO_USM

@@ -26,7 +26,7 @@ from sycl_ext._negotiation.errors import (
     message_of,
     refusal_by,
 )
-from sycl_ext._negotiation.kinds import ALLOCATED, is_capsule
+from sycl_ext._negotiation.kinds import ALLOCATED, UsmType, check_usm_type, is_capsule
 from sycl_ext._negotiation.producers import advice_for, definer, is_of, known, why_withheld
 from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
 from sycl_ext._protocols import sources
@@ -55,6 +55,7 @@ class Import:
     in_place: bool  # the memory stays where it is; host memory that is not USM gets no entry
     copy: bool | None
     device: Any  # in any form of ``device=``
+    usm_type: UsmType | None  # the kind of USM that is needed; None: any
     # What is found here.
     placement: Placement | None = None
     facts: int = 0
@@ -66,7 +67,7 @@ class Import:
         if self.in_place:
             return _core.as_usm(tensor)
         copy = None if copied and self.copy else self.copy
-        return move(tensor, self.placement, copy)
+        return move(tensor, self.placement, copy, self.usm_type)
 
 
 #: The tensor on the requested device; None: the next step is taken.
@@ -206,6 +207,7 @@ def import_slowly(*question: Any) -> _core.TensorBase:
     would stay until the garbage collector runs.
     """
     run = Import(*question)
+    check_usm_type(run.usm_type)
     if isinstance(run.device, list):
         return _import_to_any(run)
     refusals = run.refusals
@@ -474,8 +476,10 @@ def _described(x: Any, facts: int) -> _core.TensorBase | None:
 def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     """Ask the producer to copy to the requested device, otherwise to the host."""
     x, placement, copy, refusals = run.x, run.placement, run.copy, run.refusals
+    usm_type = run.usm_type  # a producer cannot be asked for a kind, so only for a copy on the host
     tensor, is_on_host = None, resolve(announced).is_host
-    if placement is not None and not is_on_host and not run.in_place:
+    asks_for_device = placement is not None and usm_type is None
+    if asks_for_device and not is_on_host and not run.in_place:
         tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
         if tensor is not None:
             return move(tensor, placement, copy)
@@ -492,10 +496,10 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     if run.in_place:
         return _core.as_usm(tensor)
     if copy is True:
-        return move(tensor, placement, True)
+        return move(tensor, placement, True, usm_type)
     try:
         # The producer's copy was the one that is allowed.
-        return move(tensor, placement, False)
+        return move(tensor, placement, False, usm_type)
     except CopyRefusedError as error:
         raise BufferError(
             f"from {announced}, where the {type(x).__name__} is, to the wanted device takes two "
@@ -540,25 +544,28 @@ def _ask_copy(
 
 
 def move(
-    tensor: _core.TensorBase, placement: Placement | None, copy: bool | None
+    tensor: _core.TensorBase,
+    placement: Placement | None,
+    copy: bool | None,
+    usm_type: UsmType | None = None,
 ) -> _core.TensorBase:
-    """Bring a tensor to a device: without a copy, with a copy, or not at all."""
+    """Bring a tensor to a device, into a kind of USM: without a copy, with one, or not at all."""
     if tensor.entry_id is None:
         tensor = _core.as_usm(tensor, thorough=copy is False)  # not found: refused
     is_host_memory = tensor.entry_id is None
     if is_host_memory and placement is None:
         placement = place(None)
-    elif placement is None and copy is None:
+    elif placement is None and copy is None and usm_type in (None, tensor.usm_type):
         note(Route.VIEW.value, tensor, 0)
         return tensor
     target = sources.tensor_device(tensor) if placement is None else placement.device
     queue = None if placement is None else placement.queue
     plan = sources.plan_for(
-        sources.facts_of(tensor), target.__dlpack_device__(), copy, ours=True
+        sources.facts_of(tensor), target.__dlpack_device__(), copy, ours=True, usm_type=usm_type
     ).check()
     note(plan.route.value, tensor, plan.copies)
     if plan.route is not Route.VIEW:
-        kind = kind_of_copy(tensor.usm_type, target.usm_types)
+        kind = usm_type or kind_of_copy(tensor.usm_type, target.usm_types)
         return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
     if is_host_memory:
         return _core.adopt(tensor, target._entry, queue=queue)
@@ -583,28 +590,31 @@ def _import_to_any(run: Import) -> _core.TensorBase:
             raise
         source = None
     if source is None:  # not where it is: a producer may copy to one of them by itself
-        return _import_to_first(x, devices, copy, dlpack)
+        return _import_to_first(run, devices)
     facts, where = (
         sources.facts_of(source),
         [placement.device.__dlpack_device__() for placement in placements],
     )
     plans = [
-        replace(sources.plan_for(facts, device, copy, ours=True), device=device) for device in where
+        replace(
+            sources.plan_for(facts, device, copy, ours=True, usm_type=run.usm_type), device=device
+        )
+        for device in where
     ]
     chosen = cheapest(plans).check()
     first = next(i for i, device in enumerate(where) if device == chosen.device)
-    return move(source, placements[first], copy)
+    return move(source, placements[first], copy, run.usm_type)
 
 
-def _import_to_first(
-    x: Any, devices: list[Any], copy: bool | None, dlpack: bool
-) -> _core.TensorBase:
+def _import_to_first(run: Import, devices: list[Any]) -> _core.TensorBase:
+    x, copy = run.x, run.copy
     refusals: list[BufferError] = []
     try:
         for device in devices:
             try:
-                function = _core.from_dlpack if dlpack else _core.as_tensor
-                return function(x, device=device, copy=copy)
+                if run.dlpack_only:
+                    return _core.from_dlpack(x, device=device, copy=copy)
+                return _core.as_tensor(x, device=device, copy=copy, usm_type=run.usm_type)
             except BufferError as error:
                 refusals.append(error)
         reasons = "; and ".join(dict.fromkeys(map(message_of, refusals)))

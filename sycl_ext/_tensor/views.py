@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 from sycl_ext import _core
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import NO_SYNC, queue_from
-from sycl_ext._negotiation.kinds import Shape, check_flag, is_int
+from sycl_ext._negotiation.kinds import Shape, UsmType, check_flag, check_usm_type, is_int
 from sycl_ext._protocols import imports
 from sycl_ext._tensor import filling, indexing
 from sycl_ext._tensor.array import Array
@@ -235,7 +235,15 @@ class Views(Array):
         if self.readonly:
             raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
 
-    def to_device(self, device: Any, /, *, stream: Any = None, copy: bool | None = None) -> Tensor:
+    def to_device(
+        self,
+        device: Any,
+        /,
+        *,
+        stream: Any = None,
+        copy: bool | None = None,
+        usm_type: UsmType | None = None,
+    ) -> Tensor:
         """Return the tensor on another device.
 
         Parameters
@@ -247,6 +255,8 @@ class Views(Array):
         copy : bool, optional
             None: a view if the memory is on that device already, otherwise one direct copy. True:
             always a copy; two copies, through the host, where necessary. False: never a copy.
+        usm_type : {"device", "shared", "host"}, optional
+            The kind of USM of the result; memory of another kind is copied. None: any kind.
 
         Raises
         ------
@@ -261,11 +271,12 @@ class Views(Array):
         (True, False)
         """
         where, allowed = place(device), check_flag("copy", copy, or_none=True)
+        check_usm_type(usm_type)
         names_queue = stream is not None and not (is_int(stream) and stream == NO_SYNC)
         queue = queue_from(stream) if names_queue else None
         if queue is not None:
             queue.wait()
-        moved = imports.move(_core.as_usm(self), where, allowed)
+        moved = imports.move(_core.as_usm(self), where, allowed, usm_type)
         if queue is not None:
             _core.order_after(queue, moved)
         return moved  # type: ignore[return-value]

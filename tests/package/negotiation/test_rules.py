@@ -66,6 +66,18 @@ TABLE = {
         (COPY, NO, COPY)),
     "another kind, private": (elsewhere("device"), ROOT, {"right_kind": False},
         Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
+    # a kind of USM that was asked for
+    "kind, has it": (usm("shared"), ROOT, {"ours": True, "usm_type": "shared"}, Relation.SAME,
+        (VIEW, VIEW, COPY)),
+    "kind, another": (usm("shared"), ROOT, {"ours": True, "usm_type": "host"},
+        Relation.OTHER_USM_TYPE, (COPY, NO, COPY)),
+    "kind, another, own entry": (elsewhere("host"), OWN, {"ours": True, "usm_type": "device"},
+        Relation.OTHER_USM_TYPE, (COPY, NO, COPY)),
+    "kind, another, elsewhere": (usm("shared"), OTHER, {"ours": True, "usm_type": "host"},
+        Relation.DIRECT, (COPY, NO, COPY)),
+    "kind, host memory that the device reads": (HOST_MEMORY, ROOT,
+        {"ours": True, "system_usm": True, "usm_type": "shared"}, Relation.HOST_ONLY,
+        (COPY, NO, COPY)),
     # USM of another context
     "private, unaware consumer": (elsewhere("device"), None, {}, Relation.OTHER_CONTEXT,
         (COPY, NO, COPY)),

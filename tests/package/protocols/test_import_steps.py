@@ -69,6 +69,7 @@ def import_of(x, *, dlpack_only=False, view=None, refusals=()):
         in_place=False,
         copy=None,
         device=None,
+        usm_type=None,
         facts=imports.facts_of(x),
     )
 

@@ -70,6 +70,7 @@ def make_tensors(device: sx.Device) -> sx.Tensor:
     assert_type(sx.from_dlpack(plain.__dlpack__(max_version=(1, 0)), copy=True), sx.Tensor)
     assert_type(sx.as_tensor(bytearray(b"abc"), device=device, copy=None), sx.Tensor)
     assert_type(sx.as_tensor(array.array("d", [1.0])), sx.Tensor)
+    assert_type(sx.as_tensor(bytearray(b"abc"), usm_type="shared"), sx.Tensor)
     return sx.zeros((2, 3), "float32", usm_type="shared", device=device)
 
 

@@ -24,6 +24,8 @@ from ways.way import COPY, HOST, VIEW, Tag, Way
 ROWS: dict[str, Way] = {
     # -- __sycl_usm_array_interface__
     "as_tensor": Way(sx.as_tensor, VIEW, any=True),
+    "as_tensor(usm_type)": Way(
+        lambda x: sx.as_tensor(x, usm_type="host", copy=True), COPY, any=True),
     "as_tensor(copy=False)": Way(lambda t: sx.as_tensor(t, copy=False), VIEW, any=True),
     "as_tensor(copy=True)": Way(lambda t: sx.as_tensor(t, copy=True), COPY, any=True,
         tags={Tag.ALLOCATES}),

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``usm_type=`` of `as_tensor` and `to_device`: the kind of USM of the result."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from sycl_ext.memory import statistics
+
+KINDS = ("device", "shared", "host")
+VALUES = np.arange(6, dtype="float32").reshape(2, 3)
+SOURCES = {
+    "NumPy": lambda: VALUES.copy(),
+    "buffer": lambda: memoryview(bytearray(VALUES.tobytes())),
+    "dpnp": lambda: dpnp.asarray(VALUES, usm_type="shared"),
+    "tensor": lambda: sx.as_tensor(VALUES).copy(usm_type="shared"),
+    "slice": lambda: sx.as_tensor(VALUES).copy(usm_type="shared")[::-1, 1:],
+    "host view": lambda: sx.host_view(sx.as_tensor(VALUES).copy(usm_type="shared")),
+    "no elements": lambda: sx.empty((0, 3), usm_type="shared"),
+    "part": lambda: sx.empty(3, device=sx.device(0).create_sub_devices(1)[0], usm_type="shared"),
+}
+ON_SHARED = [name for name in SOURCES if name not in ("NumPy", "buffer")]
+DEVICES = {"no device": None, "device": 0, "list": [0], "queue": "queue"}
+
+
+def device_of(name):
+    return sx.device().sycl_queue if DEVICES[name] == "queue" else DEVICES[name]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_result_is_of_the_requested_kind(source, kind, device):
+    x = SOURCES[source]()
+    expected = sx.as_tensor(x).to_numpy()
+    tensor = sx.as_tensor(x, device=device_of(device), usm_type=kind)
+    assert tensor.usm_type == kind
+    assert tensor.to_numpy().tobytes() == expected.tobytes()
+    assert not tensor.readonly
+
+
+@pytest.mark.parametrize("copy", [None, False])
+@pytest.mark.parametrize("source", ON_SHARED)
+def test_memory_of_that_kind_is_a_view(source, copy):
+    x = SOURCES[source]()
+    view = sx.as_tensor(x)
+    assert sx.as_tensor(x, usm_type="shared", copy=copy).ptr == view.ptr
+    assert view.to_device(view.device, usm_type="shared", copy=copy).ptr == view.ptr
+
+
+@pytest.mark.parametrize("device", ["no device", "device", "list"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_another_kind_is_refused_without_a_copy(source, device):
+    x = SOURCES[source]()
+    with pytest.raises(sx.CopyRefusedError, match=r"pass copy=None|copy"):
+        sx.as_tensor(x, device=device_of(device), usm_type="host", copy=False)
+
+
+def test_host_array_is_copied_once():
+    """Not to device USM first."""
+
+    def allocations():
+        return {where: use.total_allocations for where, use in statistics().items()}
+
+    array = np.zeros(5_000_001, "uint8")  # no block of this size is kept for the next allocation
+    before = allocations()
+    tensor = sx.as_tensor(array, usm_type="shared")
+    where = (tensor.device, "shared")
+    assert allocations() == {**before, where: before.get(where, 0) + 1}
+    assert tensor.size == array.size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("copy", [None, True])
+def test_to_device_returns_the_requested_kind(kind, copy):
+    tensor = sx.as_tensor(VALUES).copy(usm_type="shared")
+    moved = tensor.to_device(0, usm_type=kind, copy=copy)
+    assert (moved.usm_type, moved.device) == (kind, sx.device(0))
+    assert (moved.ptr == tensor.ptr) == (kind == "shared" and copy is None)
+    assert moved.to_numpy().tobytes() == VALUES.tobytes()
+
+
+def test_producer_that_refuses_a_view_is_copied_into_that_kind():
+    """It may copy to the host; a second copy needs copy=True, as to a device."""
+
+    class Elsewhere:
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, *, dl_device=None, **keywords):
+            if dl_device != (1, 0):
+                raise BufferError("only copies to the host")
+            return VALUES.copy().__dlpack__(**{**keywords, "copy": None})
+
+    with pytest.raises(BufferError, match="copy=True"):
+        sx.as_tensor(Elsewhere(), usm_type="shared")
+    tensor = sx.as_tensor(Elsewhere(), usm_type="shared", copy=True)
+    assert tensor.usm_type == "shared"
+    assert tensor.to_numpy().tobytes() == VALUES.tobytes()
+
+
+@pytest.mark.parametrize("wrong", ["system", "managed", "", 1, ["host"]])
+def test_kind_that_nobody_allocates_is_refused(wrong):
+    error = ValueError if isinstance(wrong, str) else TypeError
+    tensor = sx.zeros(2)
+    for call in (
+        lambda: sx.as_tensor(tensor, usm_type=wrong),
+        lambda: tensor.to_device(0, usm_type=wrong),
+    ):
+        with pytest.raises(error, match="'device', 'shared' or 'host'"):
+            call()
