@@ -26,8 +26,8 @@ CPU_DEVICE = (ALL, "shared host memory")
 LEVEL_ZERO = (ALL, "device USM")
 #: A GPU on OpenCL, which has neither handles nor, in these environments, system USM.
 OPENCL_GPU = ({**ALL, "second process": "skipped"}, "neither inter-process handles nor system USM")
-#: A GPU of an adapter that poses as CUDA's or HIP's, which has no parts, either.
-POSING_GPU = ({**OPENCL_GPU[0], "sub-devices": "skipped"}, *OPENCL_GPU[1:])
+#: A GPU of an adapter that poses as CUDA's or HIP's: it has handles, and cannot be partitioned.
+POSING_GPU = ({**ALL, "sub-devices": "skipped"}, "device USM")
 NO_USM = ({"all": "skipped"}, "")
 
 #: The results of the full self-test of each device: outcomes, and the memory that a second process
