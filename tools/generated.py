@@ -208,7 +208,7 @@ def name_of(requirement: str) -> str:
 
 def _spec(requirement: str) -> str:
     name = name_of(requirement)
-    return f"    - {name} {requirement.removeprefix(name)}\n"
+    return f"        - {name} {requirement.removeprefix(name)}\n"
 
 
 def context() -> str:
@@ -223,10 +223,49 @@ def host() -> str:
     return "".join(map(_spec, project()["build-system"]["requires"]))
 
 
+#: Distribution -> its package in conda-forge, where the names differ.
+CONDA_NAMES = {"sycl-ext": "sycl_ext", "ray": "ray-core"}
+#: The folders of the distributions without an extension module.
+PIP = "${{ PYTHON }} -m pip install"
+PURE = ("conformance", "integrations/dask", "integrations/ray", "integrations/xarray")
+
+
+def outputs() -> str:
+    """Return the packages of the other distributions, with their requirements."""
+    return "\n".join(map(output, PURE))
+
+
+def output(folder: str) -> str:
+    """Return the package of a distribution without an extension module."""
+    about = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
+    python = f"python {about['project']['requires-python']}"
+    host = [python, "pip", *map(conda_spec, about["build-system"]["requires"])]
+    run = [python, *map(conda_spec, about["project"]["dependencies"])]
+    (package,) = (path.parent.name for path in (ROOT / folder).glob("*_*/__init__.py"))
+    lines = [
+        *("  - package:", f"      name: {about['project']['name']}"),
+        *("    build:", "      number: 0", "      noarch: python"),
+        f"      script: {PIP} ./{folder} -vv --no-deps --no-build-isolation",
+        *("    requirements:", "      host:", *(f"        - {one}" for one in host)),
+        *("      run:", *(f"        - {one}" for one in run)),
+        *("    tests:", "      - package_contents:", "          site_packages:"),
+        f"            - {package}",
+        *("    about:", f'      summary: "{about["project"]["description"]}"'),
+        *("      license: Apache-2.0", "      license_file: LICENSE"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def conda_spec(requirement: str) -> str:
+    """Return "numpy >=1.26" for "numpy>=1.26", under the name that conda-forge has."""
+    name = name_of(requirement)
+    return f"{CONDA_NAMES.get(name, name)} {requirement.removeprefix(name)}".strip()
+
+
 def run() -> str:
     """Return the requirements of the package; libraries of the build keep the same year."""
     built_with = {name_of(one) for one in project()["build-system"]["requires"]}
-    pin = '    - ${{{{ pin_compatible("{}", lower_bound="x.x", upper_bound="x") }}}}\n'
+    pin = '        - ${{{{ pin_compatible("{}", lower_bound="x.x", upper_bound="x") }}}}\n'
     return "".join(
         pin.format(name_of(one)) if name_of(one) in built_with else _spec(one)
         for one in project()["project"]["dependencies"]

@@ -3,6 +3,7 @@
 
 import pytest
 
+import sycl_ext as sx
 from repository import ROOT, tool
 
 rattler_build = pytest.importorskip("rattler_build")
@@ -19,8 +20,9 @@ def project():
 
 
 def test_recipe_builds_for_the_pythons_of_the_wheels(recipe, project):
-    rendered = recipe.render()
-    versions = [variant.variant["python"].partition(".*")[0] for variant in rendered]
+    versions = [
+        python.partition(".*")[0] for python in map(recipe.python_of, recipe.render()) if python
+    ]
     wheels = [build.removeprefix("cp3").removesuffix("-*") for build in wheel_builds(project)]
     assert versions == [f"3.{minor}" for minor in wheels]
     assert project["project"]["requires-python"] == f">={versions[0]}"
@@ -40,15 +42,28 @@ def test_recipe_needs_what_pip_needs(recipe, project):
 
 
 def needs(recipe):
-    return recipe.needs(recipe.render()[0])
+    return recipe.needs(packages(recipe)["sycl_ext"])
+
+
+def packages(recipe):
+    return {variant.recipe.package.name: variant for variant in recipe.render()}
+
+
+def test_each_distribution_has_a_package_of_its_version(recipe):
+    found = packages(recipe)
+    integrations = {f"sycl-ext-{name}" for name in ("dask", "ray", "xarray")}
+    assert set(found) == {"sycl_ext", "dlpack-conformance", *integrations}
+    assert {str(one.recipe.package.version) for one in found.values()} == {sx.__version__}
+    for name in integrations:
+        assert any(one.startswith("sycl_ext >=") for one in recipe.needs(found[name])["run"])
 
 
 def test_recipe_is_shown_as_rendered(recipe):
-    assert recipe.show(recipe.render()[0]).splitlines()[-1].startswith("  run: python, ")
+    assert recipe.show(packages(recipe)["sycl_ext"]).splitlines()[-1].startswith("  run: python, ")
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [("\nrequirements:", "\nrequirement:"), ("\n  number:", "\n  numbr:")]
+    ("before", "after"), [(" requirements:\n", " requirement:\n"), (" number:", " numbr:")]
 )
 def test_unknown_recipe_field_is_an_error(recipe, tmp_path, before, after):
     text = (ROOT / "conda-recipe" / "recipe.yaml").read_text()
