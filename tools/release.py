@@ -57,7 +57,8 @@ def bump(root: Path, version: str, day: str) -> None:
     first, second, _ = version.split(".")
     versions = f">={first}.{second},<{first}.{int(second) + 1}"
     for name in PACKAGES:
-        edit(root / name, lambda text: LINE.sub(f'__version__ = "{version}"', text))
+        path = root / name
+        path.write_text(LINE.sub(f'__version__ = "{version}"', path.read_text()))
     for name in RANGES:
         path = root / name
         path.write_text(RANGE.sub(rf'"\1{versions}"', path.read_text()))
