@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
@@ -280,7 +280,7 @@ def decide(facts: int, wanted: int, copy: bool | None) -> int:
         **{name: known[name] for name in FACTS[3:7]},
     )
     places = {_ANNOUNCED: None, _ON_HOST: HOST, _OWN_ENTRY: (root[0], entry or 0)}
-    more = {name: known[name] for name in FACTS[7:]}
+    more: dict[str, Any] = {name: known[name] for name in FACTS[7:]}
     request = Request(places[wanted], copy, ours=wanted == _OWN_ENTRY, **more)
     return list(Route).index(plan(source, request).route)
 

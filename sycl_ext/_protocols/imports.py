@@ -478,8 +478,8 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     x, placement, copy, refusals = run.x, run.placement, run.copy, run.refusals
     usm_type = run.usm_type  # a producer cannot be asked for a kind, so only for a copy on the host
     tensor, is_on_host = None, resolve(announced).is_host
-    asks_for_device = placement is not None and usm_type is None
-    if asks_for_device and not is_on_host and not run.in_place:
+    asks_for_device = usm_type is None and not is_on_host and not run.in_place
+    if asks_for_device and placement is not None:
         tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
         if tensor is not None:
             return move(tensor, placement, copy)

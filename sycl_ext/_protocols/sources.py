@@ -35,7 +35,7 @@ def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **field
     This package (`ours`) knows the entries, and takes host memory that the device can read; a third
     party expects USM of the default context under a root id.
     """
-    facts = {"known": device is None}
+    facts: dict[str, Any] = {"known": device is None}
     if device not in (None, HOST) and device[0] != DeviceType.ONE_API:
         named = resolve(device)
         if named.is_host:
