@@ -26,6 +26,8 @@ CPU_DEVICE = (ALL, "shared host memory")
 LEVEL_ZERO = (ALL, "device USM")
 #: A GPU on OpenCL, which has neither handles nor, in these environments, system USM.
 OPENCL_GPU = ({**ALL, "second process": "skipped"}, "neither inter-process handles nor system USM")
+#: The same with one compute unit, so that it has no sub-devices.
+SMALL_GPU = ({**OPENCL_GPU[0], "sub-devices": "skipped"}, *OPENCL_GPU[1:])
 #: A GPU of an adapter that poses as CUDA's or HIP's: it has handles, and cannot be partitioned.
 POSING_GPU = ({**ALL, "sub-devices": "skipped"}, "device USM")
 NO_USM = ({"all": "skipped"}, "")
@@ -39,6 +41,7 @@ EXPECTED = {
     "level_zero_v2": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "level_zero_no_pools": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "opencl_gpu": [CPU_DEVICE, OPENCL_GPU, OPENCL_GPU],
+    "opencl_gpu_pair": [CPU_DEVICE, SMALL_GPU, SMALL_GPU],
     "opencl_gpu_kernels": [CPU_DEVICE, OPENCL_GPU],
     "cuda": [CPU_DEVICE, POSING_GPU, POSING_GPU],
     "hip": [CPU_DEVICE, POSING_GPU, POSING_GPU],
