@@ -533,8 +533,8 @@ def _is_found(function: Any, modules: tuple[Any, ...], reads: Reads) -> bool:
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or "<" in getattr(function, "__qualname__", ""):
         return False  # "<lambda>", or in the "<locals>" of a function
-    for one in dict.fromkeys(modules):
-        module = reads.module(one) if isinstance(one, str) else None
+    for module_name in dict.fromkeys(modules):
+        module = reads.module(module_name) if isinstance(module_name, str) else None
         if module is not None and reads.attribute(module, name) is function:
             return True
     return False
