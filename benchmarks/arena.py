@@ -141,7 +141,7 @@ def used_queue() -> Names:
     names = small()
     queue = names["t"].sycl_queue
     dpnp.ones(4, sycl_queue=queue)
-    return {**names, "queue": queue.addressof_ref()}
+    return {**names, "queue": queue.addressof_ref(), "shared": queue}
 
 
 def host_results() -> Names:

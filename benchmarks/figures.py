@@ -201,6 +201,11 @@ FIGURES: tuple[Figure, ...] = (
         *(arena.used_queue, *EXPORT, ("<=", 1.3), CAPSULE_AFTER, ASKED),
     ),
     Figure(
+        "`t.__dlpack__(stream=queue)` for that queue / `t.__dlpack__()`",
+        *(arena.used_queue, "t.__dlpack__(stream=shared)", "t.__dlpack__()", ("<=", 1.2)),
+        ("", "the peer is the lower bound: both ask the queue"),
+    ),
+    Figure(
         "`sx.empty(1024, 'u1')` while other code uses the queue / `np.empty(1024, 'u1')`",
         *(arena.used_queue, *EMPTY, ("<=", 2), CAPSULE_AFTER, ASKED),
     ),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "python/docstrings.hpp"
+#include "python/dpctl_queue.hpp"
 #include "python/exchange.hpp"
 #include "python/host_arrays.hpp"
 #include "python/imports.hpp"
@@ -226,14 +227,19 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
   // CPython has one object for each small int; Python's side reads any other form of it.
   static PyObject* const no_sync = PyLong_FromLong(-1);
   const bool synchronise = stream == Py_None;
+  Queue consumer;  // for the work of the consumer, if it has named a queue of dpctl's class
+  if (!hooks.trace && !synchronise && stream != no_sync) consumer = queue_of_dpctl(stream);
   const bool is_read_here = !hooks.trace && dl_device == Py_None && versioned.has_value() &&
                             (copy == Py_None || PyBool_Check(copy)) &&
-                            (synchronise || (stream == no_sync && !tensor.on_host));
+                            (synchronise || ((stream == no_sync || consumer) && !tensor.on_host));
   if (is_read_here) {
     const Route route = route_of(tensor, {Wanted::announced, copy, *versioned});
     if (route == Route::view || route == Route::host_view) {
       if (synchronise) tensor.memory->wait_for_work();
-      return make_capsule(tensor, *versioned, {tensor.dl_device()});
+      if (consumer) order_after(consumer, tensor.memory);
+      ExportOptions options{tensor.dl_device()};
+      if (consumer) options.queue = &consumer;
+      return make_capsule(tensor, *versioned, std::move(options));
     }
   }
   return PyObject_CallFunctionObjArgs(hooks.export_slowly, self, stream, max_version, dl_device,

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports: capsules, every field in them, and every answer to ``__dlpack__``'s keywords."""
 
+import functools
 import inspect
 
+import dpctl
 import numpy as np
 import pytest
 
@@ -38,6 +40,30 @@ def test_contract_of_host_views(usm_type):
             tensor, array = layout.tensor(dtype, usm_type)
             for source in (tensor, tensor.as_readonly(), array):
                 check_export(sx.host_view(source))
+
+
+@pytest.mark.parametrize("properties", [[], ["in_order"]])
+def test_export_for_a_queue_runs_no_python_of_ours(usm_type, properties):
+    """As one without a queue: consumers pass theirs in each exchange."""
+    tensor = sx.zeros(3, "int32", usm_type=usm_type)
+    queue = dpctl.SyclQueue(tensor.sycl_queue.sycl_device, property=properties)
+    for stream in (None, queue, tensor.sycl_queue):
+        export = functools.partial(tensor.__dlpack__, stream=stream, **VERSIONED)
+        export()  # the first use of a device asks Python for its queue
+        assert samples.frames_of_ours(export) == []
+        assert content(export()) == bits(np.zeros(3, "int32"))
+
+
+@pytest.mark.parametrize("stream", [dpctl.SyclQueue().sycl_device, "queue"])
+def test_stream_that_is_no_queue_is_refused(stream):
+    with pytest.raises(TypeError, match="not a SYCL queue"):
+        sx.zeros(3).__dlpack__(stream=stream)
+
+
+def test_host_view_refuses_a_queue():
+    view = sx.host_view(sx.zeros(3, usm_type="shared"))
+    with pytest.raises(BufferError, match="takes stream=None"):
+        view.__dlpack__(stream=dpctl.SyclQueue())
 
 
 def test_signature():
