@@ -37,12 +37,12 @@ class DeviceLost final : public Error {
   explicit DeviceLost(const std::string& message) : Error(Kind::runtime, message) {}
 };
 
-// Throws an Error whose message is the concatenation of the parts:
+// Throws an Error whose message is the concatenation of the pieces:
 // fail(Error::Kind::value, "ndim is ", n).
 template <class... Parts>
-[[noreturn, gnu::cold, gnu::noinline]] void fail(Error::Kind kind, const Parts&... parts) {
+[[noreturn, gnu::cold, gnu::noinline]] void fail(Error::Kind kind, const Parts&... pieces) {
   std::ostringstream message;
-  (message << ... << parts);
+  (message << ... << pieces);
   throw Error(kind, message.str());
 }
 

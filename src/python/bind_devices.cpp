@@ -100,7 +100,7 @@ void bind_devices(py::module_& m) {
       .def_readonly("parent", &Entry::parent)
       .def_property_readonly("kind", &kind_of)
       .def_readonly("partition", &Entry::partition)
-      .def_readonly("partition_index", &Entry::part)
+      .def_readonly("partition_index", &Entry::partition_index)
       .def_property_readonly("composite",
                              [](const Entry& entry) { return !entry.components.empty(); })
       .def_readonly("default_context", &Entry::default_context)

@@ -45,11 +45,15 @@ std::vector<Read> reads_of(PyObject* object) {
   return reads;
 }
 
+// The dictionary of a namespace (borrowed): its own, or that of a module; nullptr: neither.
+PyObject* names_in(PyObject* of) {
+  if (PyDict_CheckExact(of)) return of;
+  return PyModule_CheckExact(of) ? PyModule_GetDict(of) : nullptr;
+}
+
 // A new reference to what a name in a namespace is now; None: it is missing.
 PyRef look_up(PyObject* of, PyObject* name) {
-  PyObject* const names = PyDict_CheckExact(of)     ? of
-                          : PyModule_CheckExact(of) ? PyModule_GetDict(of)
-                                                    : nullptr;
+  PyObject* const names = names_in(of);
   if (names) {
     PyObject* const value = PyDict_GetItemWithError(names, name);
     if (value) return PyRef(Py_NewRef(value));
@@ -125,18 +129,18 @@ std::shared_ptr<Resolved> resolve(const ExchangeRequest& request) {
       is_current(*known)) {
     return known;
   }
-  auto found = std::make_shared<Resolved>();
-  found->entries = entries_so_far();  // before: a new entry counts as later
-  found->object = checked(PyObject_CallFunctionObjArgs(exchange_hooks.resolve, request.consumer,
-                                                       request.device, nullptr));
-  if (is_true(attribute(found->object.get(), "lasts"))) {
-    found->consumer.reset(Py_NewRef(request.consumer));
-    found->device.reset(Py_NewRef(request.device));
-    found->reads = reads_of(found->object.get());
+  auto resolved = std::make_shared<Resolved>();
+  resolved->entries = entries_so_far();  // before: a new entry counts as later
+  resolved->object = checked(PyObject_CallFunctionObjArgs(exchange_hooks.resolve, request.consumer,
+                                                          request.device, nullptr));
+  if (is_true(attribute(resolved->object.get(), "lasts"))) {
+    resolved->consumer.reset(Py_NewRef(request.consumer));
+    resolved->device.reset(Py_NewRef(request.device));
+    resolved->reads = reads_of(resolved->object.get());
     forget_old();
-    const std::shared_ptr<Resolved> dropped = std::exchange(line_of(request), found);
+    const std::shared_ptr<Resolved> dropped = std::exchange(line_of(request), resolved);
   }
-  return found;
+  return resolved;
 }
 
 // ---- the facts of an array ----------------------------------------------------------------------
@@ -158,16 +162,16 @@ constexpr unsigned facts_bits = 44;
 
 std::shared_ptr<const Decision> read_decision(PyRef object) {
   const PyRef step = attribute(object.get(), "step");
-  auto found = std::make_shared<Decision>();
-  found->form = static_cast<Form>(PyLong_AsLong(attribute(step.get(), "form").get()));
-  found->waits = is_true(attribute(step.get(), "waits"));
-  found->call = unless_none(attribute(step.get(), "call"));
-  found->then = unless_none(attribute(step.get(), "then"));
-  found->device = attribute(step.get(), "device");
-  found->copy = attribute(step.get(), "copy");
-  found->reads = reads_of(object.get());
-  found->object = std::move(object);
-  return found;
+  auto decision = std::make_shared<Decision>();
+  decision->form = static_cast<Form>(PyLong_AsLong(attribute(step.get(), "form").get()));
+  decision->waits = is_true(attribute(step.get(), "waits"));
+  decision->call = unless_none(attribute(step.get(), "call"));
+  decision->then = unless_none(attribute(step.get(), "then"));
+  decision->device = attribute(step.get(), "device");
+  decision->copy = attribute(step.get(), "copy");
+  decision->reads = reads_of(object.get());
+  decision->object = std::move(object);
+  return decision;
 }
 
 }  // namespace

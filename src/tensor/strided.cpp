@@ -102,22 +102,16 @@ struct Tile {
   std::int64_t i_begin, i_end, j_begin, j_end;
 };
 
-// The squares of a tile, `Band` lines of the target side by side.  As few as a square has: each is
-// written in long rows, and the source is read again for the next ones.  Where the lines of the
-// source lie a multiple of 1,024 bytes apart, they displace each other in the cache meanwhile:
-// there more is taken of each at once.
-template <std::size_t Size, int Band>
+// A tile of whole squares.  The target is written in long rows.
+template <std::size_t Size>
 void copy_squares(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner,
                   Tile tile) noexcept {
   constexpr auto size = static_cast<std::int64_t>(Size);
-  constexpr int side = square_side<Size>, band = std::max(Band, side);
-  for (std::int64_t first = tile.i_begin; first < tile.i_end; first += band) {
-    const std::int64_t last = band == side ? first + side : std::min(first + band, tile.i_end);
+  constexpr int side = square_side<Size>;
+  for (std::int64_t i = tile.i_begin; i < tile.i_end; i += side) {
     for (std::int64_t j = tile.j_begin; j < tile.j_end; j += side) {
-      for (std::int64_t i = first; i < last; i += side) {
-        transpose_square<Size>(to + i * outer.to + j * size, outer.to,
-                               from + i * size + j * inner.from, inner.from);
-      }
+      transpose_square<Size>(to + i * outer.to + j * size, outer.to,
+                             from + i * size + j * inner.from, inner.from);
     }
   }
 }
@@ -144,9 +138,7 @@ void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis i
       if (squares) {
         const std::int64_t end = i0 + (i1 - i0) / side * side;
         j = j0 + (j1 - j0) / side * side;
-        const Tile tile{i0, end, j0, j};
-        inner.from % 1024 == 0 ? copy_squares<Size, 16>(to, from, outer, inner, tile)
-                               : copy_squares<Size, side>(to, from, outer, inner, tile);
+        copy_squares<Size>(to, from, outer, inner, {i0, end, j0, j});
         for (i = i0; i < end && j < j1; ++i) {  // the rest of these lines
           copy_line<Size>(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from,
                           {j1 - j, inner.to, inner.from});

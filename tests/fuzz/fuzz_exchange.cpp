@@ -175,29 +175,29 @@ void fuzz(Input& input) {
   static void (*deleter)(Managed*);
   deleter = managed->deleter;
   if (!known) managed->deleter = [](Managed* self) { deleter(self); };
-  options.settle = input.flip();
-  if (options.settle && has_usm(default_entry(), UsmKind::system))
+  options.find_usm = input.flip();
+  if (options.find_usm && has_usm(default_entry(), UsmKind::system))
     options.host_reader = &default_entry();
   if (input.flip()) options.expected = &label;
-  std::optional<Tensor> found;
+  std::optional<Tensor> imported;
   try {
-    found = import_managed(managed, options).tensor;
+    imported = import_managed(managed, options).tensor;
   } catch (const Error& error) {
     // A view of another context's memory goes by its entry's own id, which the label is not.
     REQUIRE(changes != 0 || !known || label.device_id != tensor.memory->entry->id);
     REQUIRE(error.kind() == Error::Kind::buffer);
     return;
   }
-  REQUIRE(changes != 0 || same(*found, tensor));
+  REQUIRE(changes != 0 || same(*imported, tensor));
   try {
-    use(*found);
+    use(*imported);
     // And once more, as what it has become.
-    if (!is_where_announced(*found)) return;
-    auto* again = export_managed<DLManagedTensorVersioned>(*found, {found->dl_device()});
-    REQUIRE(same(import_managed(again, {}).tensor, *found));
+    if (!is_where_announced(*imported)) return;
+    auto* again = export_managed<DLManagedTensorVersioned>(*imported, {imported->dl_device()});
+    REQUIRE(same(import_managed(again, {}).tensor, *imported));
   } catch (const Error& error) {
     // An empty array may have lengths that a copy, or a next consumer, has no room for.
-    REQUIRE(changes != 0 && found->size() == 0 && error.kind() == Error::Kind::value);
+    REQUIRE(changes != 0 && imported->size() == 0 && error.kind() == Error::Kind::value);
   }
 }
 

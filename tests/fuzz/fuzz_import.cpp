@@ -103,8 +103,8 @@ void fuzz(Input& input) {
   const DLDevice expected{kDLOneAPI, 0};
   const std::uint8_t how = input.take<std::uint8_t>();
   if (how % 8 == 0) options.expected = &expected;
-  options.settle = how & 8;
-  if (options.settle && has_usm(default_entry(), UsmKind::system))
+  options.find_usm = how & 8;
+  if (options.find_usm && has_usm(default_entry(), UsmKind::system))
     options.host_reader = &default_entry();
   Managed* handed = &managed;
   const bool is_ours = how % 32 == 1;  // an export of ours that somebody has altered
@@ -139,12 +139,12 @@ void fuzz(Input& input) {
     // Views of it, which must stay inside whatever they are asked for.
     const std::int64_t length = input.dimension(), step = input.dimension();
     try {
-      const Layout view = read_layout(1, &length, Order::c, tensor.dtype->itemsize(), &step);
-      const Tensor part = make_view(tensor, input.dimension(), view);
+      const Layout layout = read_layout(1, &length, Order::c, tensor.dtype->itemsize(), &step);
+      const Tensor view = make_view(tensor, input.dimension(), layout);
       Extent extent{};
-      REQUIRE(find_extent(part.layout, part.dtype->itemsize(), &extent));
-      REQUIRE(part.size() == 0 || (part.data + extent.begin >= begin &&
-                                   part.data + extent.end <= begin + part.memory->nbytes));
+      REQUIRE(find_extent(view.layout, view.dtype->itemsize(), &extent));
+      REQUIRE(view.size() == 0 || (view.data + extent.begin >= begin &&
+                                   view.data + extent.end <= begin + view.memory->nbytes));
     } catch (const Error&) {
     }
     // And on to the next consumer.

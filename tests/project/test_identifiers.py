@@ -48,7 +48,9 @@ def python_names(text):
             yield node.attr, node.lineno
 
 
-CPP_OTHERS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|#include[^\n]*", re.DOTALL)
+CPP_OTHERS = re.compile(
+    r"//[^\n]*|/\*.*?\*/|R\"doc\(.*?\)doc\"|\"(?:\\.|[^\"\\\n])*\"|#include[^\n]*", re.DOTALL
+)
 
 
 def cpp_names(text):
@@ -70,7 +72,7 @@ def complaints(name, text):
             yield f"{name}:{line}: {word} (write: {WORDS[bare]})"
 
 
-@pytest.mark.parametrize("tree", ["sycl_ext"])
+@pytest.mark.parametrize("tree", ["sycl_ext", "src"])
 def test_identifiers_say_what_they_name(tree):
     names = {path.relative_to(ROOT).as_posix(): path for path in files(tree)}
     wrong = [

@@ -107,13 +107,13 @@ class Table {
     auto made = sub_devices_.find(key);
     if (made == sub_devices_.end())
       made = sub_devices_.emplace(key, make_sub_devices(device, partition)).first;
-    std::vector<const Entry*> parts;
-    for (const sycl::device& part : made->second) {
-      const int index = static_cast<int>(parts.size());
-      parts.push_back(&find_or_add_home(part, nullptr, partition.description(), index));
-      search(*parts.back());
+    std::vector<const Entry*> sub_devices;
+    for (const sycl::device& sub_device : made->second) {
+      const int index = static_cast<int>(sub_devices.size());
+      sub_devices.push_back(&find_or_add_home(sub_device, nullptr, partition.description(), index));
+      search(*sub_devices.back());
     }
-    return parts;
+    return sub_devices;
   }
 
   // The caller holds the lock.  The default context of a driver-wide one is searched already.
@@ -162,15 +162,15 @@ class Table {
   // The caller of these functions holds the lock.
 
   // `seen_in`: its context if it cannot be in the default one; nullptr: a new one.  `partition` and
-  // `part`: how a sub-device was made, if that is known.
+  // `partition_index`: how a sub-device was made, if that is known.
   const Entry& find_or_add_home(const sycl::device& device, const sycl::context* seen_in = nullptr,
-                                const std::string& partition = {}, int part = -1) {
+                                const std::string& partition = {}, int partition_index = -1) {
     if (const Entry* entry = find_home(device)) return *entry;
     const sycl::context& common = root_of(device).sycl->context;
     if (can_live_in(common, device)) seen_in = &common;
     std::unique_ptr<Entry> entry = describe(device, seen_in ? *seen_in : sycl::context(device));
     entry->partition = partition;
-    entry->part = part;
+    entry->partition_index = partition_index;
     return add(std::move(entry));
   }
 

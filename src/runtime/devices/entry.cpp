@@ -44,10 +44,11 @@ const void* Entry::device_address() const noexcept { return &sycl->device; }
 const void* Entry::context_address() const noexcept { return &sycl->context; }
 
 bool Entry::reaches(const Entry& other) const noexcept {
-  const auto is_part = [](const Entry& part, const std::vector<int>& components) {
-    return std::find(components.begin(), components.end(), part.root_id) != components.end();
+  const auto is_component = [](const Entry& entry, const std::vector<int>& components) {
+    return std::find(components.begin(), components.end(), entry.root_id) != components.end();
   };
-  return root_id == other.root_id || is_part(other, components) || is_part(*this, other.components);
+  return root_id == other.root_id || is_component(other, components) ||
+         is_component(*this, other.components);
 }
 
 bool same_context(const Entry& a, const Entry& b) noexcept {

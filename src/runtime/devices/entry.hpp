@@ -33,7 +33,7 @@ class Entry final {
   // How create_sub_devices() partitioned a device for this entry, and the index of the sub-device;
   // empty and -1: other code made it.
   std::string partition;
-  int part = -1;
+  int partition_index = -1;
   bool default_context = false;  // bound to the default context of its platform
   std::string name;
   std::string backend;        // "opencl", "level_zero", ...

@@ -153,8 +153,8 @@ const World& world() {
   return *made;
 }
 
-void require_equal(const Tensor& found, const Tensor& wanted) {
-  const Tensor a = copy_to_host(found), b = copy_to_host(wanted);
+void require_equal(const Tensor& actual, const Tensor& wanted) {
+  const Tensor a = copy_to_host(actual), b = copy_to_host(wanted);
   CHECK(a.nbytes() == b.nbytes() && std::equal(a.data, a.data + a.nbytes(), b.data));
 }
 
@@ -162,7 +162,7 @@ int handed_over, deleted;
 
 // A third-party struct over a tensor of ours.
 template <class Managed>
-Imported import_third_party(const Tensor& tensor, DLDevice device, bool settle) {
+Imported import_third_party(const Tensor& tensor, DLDevice device, bool find_usm) {
   static Managed managed;
   static std::vector<std::int64_t> dims;
   const int ndim = tensor.layout.ndim();
@@ -175,19 +175,19 @@ Imported import_third_party(const Tensor& tensor, DLDevice device, bool settle) 
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) managed.version = {1, 3};
   ++handed_over;
   const Entry* const reader =
-      settle && has_usm(default_entry(), UsmKind::system) ? &default_entry() : nullptr;
-  return import_managed(&managed, {nullptr, settle, reader});
+      find_usm && has_usm(default_entry(), UsmKind::system) ? &default_entry() : nullptr;
+  return import_managed(&managed, {nullptr, find_usm, reader});
 }
 
-void import_and_drop(const Tensor& tensor, DLDevice device, bool settle) {
+void import_and_drop(const Tensor& tensor, DLDevice device, bool find_usm) {
   handed_over = deleted = 0;
   const auto all_are_deleted = [] {
     wait_for_deferred_frees();
     return deleted == handed_over;
   };
   try {
-    import_third_party<DLManagedTensorVersioned>(tensor, device, settle);
-    import_third_party<DLManagedTensor>(tensor, device, settle);
+    import_third_party<DLManagedTensorVersioned>(tensor, device, find_usm);
+    import_third_party<DLManagedTensor>(tensor, device, find_usm);
   } catch (...) {
     CHECK(all_are_deleted());
     throw;
@@ -240,8 +240,8 @@ const std::vector<Operation>& operations() {
          for (const UsmKind kind : {UsmKind::device, UsmKind::shared}) {
            const Tensor tensor = make_tensor(w.entry, kind, *w.host.dtype, w.host.layout);
            fill_zero(tensor);
-           const Tensor found = copy_to_host(tensor);
-           for (std::size_t i = 0; i < found.nbytes(); ++i) CHECK(found.data[i] == std::byte{0});
+           const Tensor copy = copy_to_host(tensor);
+           for (std::size_t i = 0; i < copy.nbytes(); ++i) CHECK(copy.data[i] == std::byte{0});
          }
        }},
       {"to the host", [](const World& w) { require_equal(copy_to_host(w.device), w.host); }},
@@ -351,9 +351,10 @@ const std::vector<Operation>& operations() {
          for (const Partition& partition :
               {Partition{"equally", {1}}, Partition{"next_partitionable", {}}}) {
            try {
-             const auto parts = create_sub_devices(w.entry, partition);
-             CHECK(parts.size() > 1 && parts == create_sub_devices(w.entry, partition));
-             for (const Entry* part : parts) CHECK(part->parent == &w.entry && part->queue());
+             const auto sub_devices = create_sub_devices(w.entry, partition);
+             CHECK(sub_devices.size() > 1 && sub_devices == create_sub_devices(w.entry, partition));
+             for (const Entry* sub_device : sub_devices)
+               CHECK(sub_device->parent == &w.entry && sub_device->queue());
            } catch (const Error& error) {  // the device cannot be cut in this way
              if (std::string(error.what()).find("planned") != std::string::npos) throw;
            }
@@ -407,7 +408,7 @@ struct Live {
 };
 
 // Nothing is in flight, and nothing is kept that a second run would find.
-void settle() {
+void end_all_work() {
   world().entry.queue().wait();
   world().queue.wait();
   release_cached_memory();
@@ -444,7 +445,7 @@ void fail_in_turn(const Operation& operation, Gate& gate) {
   std::set_terminate(say_what_failed);
   running = operation.name;
   const std::vector<std::byte> before = world().bytes();
-  settle();
+  end_all_work();
   const Live live;
   for (long number = 1;; ++number) {
     gate = {0, number};
@@ -456,7 +457,7 @@ void fail_in_turn(const Operation& operation, Gate& gate) {
       std::fprintf(stderr, "%s, call %ld (%s): %s\n", operation.name, number, failed, problem);
     }
     if (gate.calls < number) break;
-    settle();
+    end_all_work();
   }
   CHECK(world().bytes() == before);
   operation.run(world());

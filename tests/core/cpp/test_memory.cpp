@@ -37,10 +37,10 @@ TEST(layout_copies_and_moves) {
     Layout copy = layout, assigned;
     assigned = copy;
     const Layout moved = std::move(copy);
-    for (const Layout* one : {static_cast<const Layout*>(&assigned), &moved}) {
-      CHECK(one->ndim() == ndim);
-      CHECK(std::equal(one->shape(), one->shape() + ndim, layout.shape()));
-      CHECK(std::equal(one->strides(), one->strides() + ndim, layout.strides()));
+    for (const Layout* other : {static_cast<const Layout*>(&assigned), &moved}) {
+      CHECK(other->ndim() == ndim);
+      CHECK(std::equal(other->shape(), other->shape() + ndim, layout.shape()));
+      CHECK(std::equal(other->strides(), other->strides() + ndim, layout.strides()));
     }
   }
 }

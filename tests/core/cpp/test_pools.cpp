@@ -14,7 +14,7 @@ namespace {
 // The blocks to be released when a block of `nbytes` is kept.
 std::vector<void*> gone_for(BlockPool& pool, void* block, std::size_t nbytes) {
   std::vector<void*> gone;
-  pool.keep({block, nbytes}, [&](void* one) { gone.push_back(one); });
+  pool.keep({block, nbytes}, [&](void* data) { gone.push_back(data); });
   return gone;
 }
 
@@ -35,8 +35,8 @@ TEST(pool_gives_back_what_fits) {
   CHECK(gone_for(pool, &blocks[0], 128).empty());
   CHECK(pool.take(129, none).data == nullptr &&
         pool.take(64, none).data == nullptr);  // half would be wasted
-  const KeptBlock found = pool.take(100, none);
-  CHECK(found.data == &blocks[0] && found.nbytes == 128);
+  const KeptBlock kept = pool.take(100, none);
+  CHECK(kept.data == &blocks[0] && kept.nbytes == 128);
   CHECK(pool.take(128, none).data == nullptr && pool.use().kept == 0);
   CHECK(gone_for(pool, &blocks[1], 1025) == std::vector<void*>{&blocks[1]});  // too large to keep
 }
@@ -52,8 +52,8 @@ TEST(pool_keeps_the_newest) {
   CHECK(pool.use().kept == 55 * mib);
   CHECK(pool.take(30 * mib + 1, none).data == nullptr &&
         pool.take(30 * mib + 4096, none).data == nullptr);
-  const KeptBlock found = pool.take(24 * mib, none);
-  CHECK(found.data == &blocks[2] && found.nbytes == 25 * mib);  // its true size
+  const KeptBlock kept = pool.take(24 * mib, none);
+  CHECK(kept.data == &blocks[2] && kept.nbytes == 25 * mib);  // its true size
   const std::size_t more = BlockPool::most_blocks - 1;
   for (std::size_t i = 0; i < more; ++i) CHECK(gone_for(pool, &blocks[3], 64).empty());
   CHECK(gone_for(pool, &blocks[3], 64) == std::vector<void*>{&blocks[1]});

@@ -98,8 +98,8 @@ TEST(threads_cut_a_device) {
   std::atomic<int> failures{0};
   in_threads([&](int) {
     try {
-      const auto parts = create_sub_devices(default_entry(), {"equally", {1}});
-      if (parts != create_sub_devices(default_entry(), {"equally", {1}})) ++failures;
+      const auto sub_devices = create_sub_devices(default_entry(), {"equally", {1}});
+      if (sub_devices != create_sub_devices(default_entry(), {"equally", {1}})) ++failures;
     } catch (const Error&) {  // a machine with one compute unit
     }
   });
@@ -184,7 +184,7 @@ TEST(threads_take_locks_while_another_forks) {
     });
     while (!is_first_taken) std::this_thread::yield();
     CHECK(ends_well_in_a_child(
-        [] { locks.for_each([](auto& one) { const std::lock_guard lock(one); }); }));
+        [] { locks.for_each([](auto& lock) { const std::lock_guard guard(lock); }); }));
     other.join();
   });
 }
@@ -216,12 +216,12 @@ TEST(threads_fork_under_their_own_lock) {
 }
 
 TEST(threads_take_locks_in_the_order_of_their_ranks) {
-  const auto take = [](auto& one, auto& then) {
+  const auto take = [](auto& first, auto& then) {
     return ends_well_in_a_child([&] {
       close(STDERR_FILENO);
       const rlimit no_core{0, 0};
       setrlimit(RLIMIT_CORE, &no_core);
-      const std::lock_guard lock_one(one);
+      const std::lock_guard lock_first(first);
       const std::lock_guard lock_then(then);
     });
   };
