@@ -11,6 +11,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,16 @@ def consumers() -> str:
 
 
 # ---- docs/develop/seen.md ------------------------------------------------------------------------
+
+
+def counts() -> str:
+    """Return how many tests passed in the process of each environment, when they were counted."""
+    passed: Counter[str] = Counter()
+    for line in (ROOT / "docs" / "develop" / "counts.txt").read_text().splitlines():
+        name, number = line.split()
+        passed[name] += int(number)
+    rows = ((f"`{name}`", f"{number:,}") for name, number in sorted(passed.items()))
+    return table(("environment", "tests that passed"), rows)
 
 
 def left_out() -> str:
