@@ -11,8 +11,13 @@ import environments
 CONTEXTS = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2", "level_zero_no_pools")
 #: Environments that differ little from another one, which runs every day.
 LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
-#: PoCL once ended the process in the middle of these, and passed in other runs; the cause is open.
-LONG_ON_REAL_DRIVERS = (("pocl", "../ordering/test_pending.py"),)
+#: PoCL once ended the process in the middle of its one, and passed in ten other runs.
+#: The others are as long, and every day on the other adapter.
+LONG_ON_REAL_DRIVERS = (
+    ("pocl", "../ordering/test_pending.py"),
+    ("neo_v1", "../core/runtime"),
+    ("neo_v2", environments.PYTHON_OF_THE_CORE),
+)
 
 
 def runs():
@@ -24,7 +29,8 @@ def runs():
         for name, which in environments.REAL_DRIVERS.items():
             for folder in (which.folder, *which.also):
                 marks = [pytest.mark.long] if (name, folder) in LONG_ON_REAL_DRIVERS else []
-                yield pytest.param(name, folder, marks=marks, id=f"{name}, {folder}")
+                short = folder if " " not in folder else f"{folder.split()[0]} ..."
+                yield pytest.param(name, folder, marks=marks, id=f"{name}, {short}")
         return
     for name in environments.ENVIRONMENTS:
         marks = [pytest.mark.long] if name in LONG else []
@@ -39,7 +45,7 @@ def runs():
 @pytest.mark.parametrize(("name", "tests"), list(runs()))
 def test_environment(name, tests, tmp_path_factory):
     scratch = tmp_path_factory.getbasetemp()
-    junit_xml = scratch / f"{name}-{str(tests).replace('/', '_')}.xml"
+    junit_xml = scratch / "report.xml"
     done = environments.run(
         name,
         scratch,

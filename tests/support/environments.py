@@ -148,8 +148,26 @@ def _real(variables: Callable[[], dict[str, str]], *also: str, folder: str) -> E
     return Environment(folder, lambda _scratch: variables(), also, real_drivers.python)
 
 
+#: One process each. Other files of these folders are about the CPU, build extensions, or start
+#: other environments.
+PYTHON_OF_THE_CORE = " ".join(
+    f"../core/python/test_{name}.py"
+    for name in (
+        *("dropped_while_raising", "exchange_api", "exchange_api_in_c", "functions", "lifetime"),
+        "producer_class",
+    )
+)
+TENSORS = " ".join(
+    f"../package/{name}.py"
+    for name in (
+        *("tensor/test_advice", "tensor/test_async_copy", "tensor/test_filling"),
+        *("tensor/test_indexing", "tensor/test_tensor", "devices/test_pci"),
+    )
+)
 ON_INTEL_GPUS = (
     "contexts",
+    PYTHON_OF_THE_CORE,
+    TENSORS,
     *("../core/dlpack", "../core/tensor", "../core/runtime"),
     "../package/test_roundtrips.py",
 )
@@ -197,9 +215,9 @@ def variables_of(name: str, scratch: Path) -> dict[str, str]:
 def run(
     name: str, scratch: Path, *arguments: str, tests: str | None = None, **how: object
 ) -> subprocess.CompletedProcess:
-    """Run the tests of an environment, or those of another folder, in a process of its own."""
+    """Run the tests of an environment, or those of other folders, in a process of its own."""
     which = ALL[name]
-    folders = (which.folder, *which.also) if tests is None else (tests,)
+    folders = (which.folder, *which.also) if tests is None else tests.split()
     command = [
         which.python(),
         "-m",

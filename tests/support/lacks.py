@@ -9,6 +9,7 @@ REAL = "Intel's real driver does not count, and neither waits nor fails on a tes
 HANDLES = "without a device, a handle of memory crashes the process that opens it"
 SYSTEM = "the host's memory is not the device's: it has no system USM"
 KERNELS = "without a device, no kernel runs"
+LATER = "a GPU says a moment later that its queue is idle"
 MAPPED = "without a device, virtual memory cannot be mapped"
 CONTEXTS = "the driver has one list of USM for all contexts"
 PCI = "without a device, the driver knows no PCI address"
@@ -32,6 +33,14 @@ WITHOUT_SYSTEM_USM = {
     "test_foreign_producer_is_asked_for_host_memory": SYSTEM,
     "test_copy_to_an_array_of_generated_strides": SYSTEM,
     "test_memory_of_a_context_that_was_only_met": SYSTEM,
+    "test_table_refuses_what_it_cannot_hand_out": SYSTEM,
+    "test_base": SYSTEM,
+    "test_elements_that_share_memory_are_not_filled": SYSTEM,
+    **{
+        f"test_view_of_a_weak_proxy_keeps_the_object[{of_the_host}-{name}(copy=False)]": SYSTEM
+        for of_the_host in ("a host view", "a NumPy array")
+        for name in ("from_dlpack", "as_tensor")
+    },
     "test_arrays_that_numpy_does_not_export": SYSTEM,
     **{
         f"test_ways_read_arrays_of_each_producer[{of_the_host}]": SYSTEM
@@ -47,7 +56,9 @@ NEO = {
     "test_forked_child_frees_no_memory_of_its_parent": REAL,
     "test_work_that_was_pending_at_the_fork": REAL,
     "with_ipc": HANDLES,
+    "test_borrowed_memory_without_pending_work_is_returned_at_once[True]": LATER,
     "test_ways_read_arrays_of_each_producer[dpnp]": KERNELS,
+    "test_advice_of_an_operator_works": KERNELS,
     "reserved": MAPPED,
     "test_hole_between_two_mappings_is_refused": MAPPED,
     "test_memory_that_is_only_read": MAPPED,
