@@ -80,14 +80,14 @@ def source_of(facts: ArrayFacts) -> Source:
     )
 
 
-def _with_notes(found: Plan, dtype: str, entry_id: int | None) -> Plan:
+def _with_notes(plan: Plan, dtype: str, entry_id: int | None) -> Plan:
     """Add a note if the device does not support the dtype."""
     if entry_id is None or dtype not in ("float64", "complex128"):
-        return found
+        return plan
     target = by_id(entry_id)
     if target.has_fp64:
-        return found
-    return found.noting(
+        return plan
+    return plan.noting(
         f"device {target.id} ({target.name}) does not compute in {dtype}: compute on "
         "the host (host_view), or convert to a narrower dtype first"
     )
@@ -109,21 +109,21 @@ class _Case(NamedTuple):
         """The copy to make here."""
         return None if self.copies_itself and self.flags.copy else self.flags.copy
 
-    def plan(self, device: DLDevice | None, **wishes: bool) -> Plan:
+    def plan(self, device: DLDevice | None, **fields: bool) -> Plan:
         """Plan for a device, without the limits of the library."""
-        return sources.plan_for(self.source, device, self.copy, **wishes)
+        return sources.plan_for(self.source, device, self.copy, **fields)
 
-    def attempt(self, device: Any, found: Plan) -> Attempt:
+    def attempt(self, device: Any, plan: Plan) -> Attempt:
         """Return the attempt with a plan, within the limits of the library."""
-        compact = self.needed is not None and found.error is None
-        if compact and found.route.copies == 0:
-            found = _compacted(found, device, str(self.needed), self.copy)
+        compact = self.needed is not None and plan.error is None
+        if compact and plan.route.copies == 0:
+            plan = _compacted(plan, device, str(self.needed), self.copy)
         elif self.needed is not None:
-            found = found.noting(self.needed)
-        copies = found.route.copies
-        if self.copies_itself and found.error is None:
-            found = _copied_by(self.who, found, device, self.flags.copy)
-        return Attempt(_allowed(found, self.flags.host_copy), device, compact, copies)
+            plan = plan.noting(self.needed)
+        copies = plan.route.copies
+        if self.copies_itself and plan.error is None:
+            plan = _copied_by(self.who, plan, device, self.flags.copy)
+        return Attempt(_allowed(plan, self.flags.host_copy), device, compact, copies)
 
 
 def to_library(
@@ -176,12 +176,12 @@ def _there(case: _Case, wanted: Sequence[Wanted]) -> Iterator[Attempt]:
         for given, where in wanted
         if where is not None
     ]
-    best = cheapest([one.plan for one in attempts])
+    best = cheapest([attempt.plan for attempt in attempts])
     if best.error is not None:
         yield Attempt(best)
         return
-    for one in sorted(attempts, key=lambda one: one.plan.cost):
-        yield one._replace(plan=replace(one.plan, candidates=best.candidates))
+    for attempt in sorted(attempts, key=lambda attempt: attempt.plan.cost):
+        yield attempt._replace(plan=replace(attempt.plan, candidates=best.candidates))
 
 
 def _anywhere(case: _Case) -> list[Attempt]:
@@ -193,8 +193,8 @@ def _anywhere(case: _Case) -> list[Attempt]:
         attempts.append(case.attempt(None, case.plan(default)))
     elif facts.entry is not None and who.takes_usm(facts.usm_type, case.reads):
         own = (int(DeviceType.ONE_API), facts.entry) if who.any_context else None
-        found = case.plan(own, ours=who.any_context, root_only=who.root_only)
-        attempts.append(case.attempt(None, found))
+        plan = case.plan(own, ours=who.any_context, root_only=who.root_only)
+        attempts.append(case.attempt(None, plan))
     if facts.entry is not None and sources.is_native(facts.entry) and who.tries_native(case.reads):
         native = sources.native_device(copy_entry(facts.entry, who).id, facts.usm_type)
         if native is not None:
@@ -203,7 +203,7 @@ def _anywhere(case: _Case) -> list[Attempt]:
     if who.memory != "usm":
         attempts.append(case.attempt(HOST, _plan_on_host(case.source, who, case.copy)))
     # A view on the host comes before a copy on the device, which loses what a consumer writes.
-    return sorted(attempts, key=lambda one: one.plan.cost > 0)
+    return sorted(attempts, key=lambda attempt: attempt.plan.cost > 0)
 
 
 def _plan_on_host(facts: Source, who: Consumer, copy: bool | None) -> Plan:
@@ -233,16 +233,16 @@ def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
     return Plan(Route.HOST_COPY if device == HOST else Route.COPY, needed, device=view.device)
 
 
-def _copied_by(who: Consumer, found: Plan, device: Any, copy: bool | None) -> Plan:
+def _copied_by(who: Consumer, plan: Plan, device: Any, copy: bool | None) -> Plan:
     """Plan for a consumer that copies whatever it is given."""
     reason = f"{who.title} copies what it is given"
     if copy is False:
         refusal = f"copy=False was asked for, and {reason}; pass copy=None"
-        return Plan(Route.REFUSE, refusal, CopyRefusedError, device=found.device)
-    if found.copies:
-        return found.noting(f"{reason} once more")
+        return Plan(Route.REFUSE, refusal, CopyRefusedError, device=plan.device)
+    if plan.copies:
+        return plan.noting(f"{reason} once more")
     route = Route.HOST_COPY if device == HOST else Route.COPY
-    return Plan(route, reason, notes=found.notes, device=found.device)
+    return Plan(route, reason, notes=plan.notes, device=plan.device)
 
 
 def _plan_there(case: _Case, device: DLDevice) -> Plan:

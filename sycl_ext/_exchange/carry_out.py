@@ -167,7 +167,10 @@ _FRAMES_OF_OURS = 1  # `_hand_over`
 
 def _was_refused(requests: list[object]) -> bool:
     """Whether the memory was requested, and not taken: who takes a capsule's struct renames it."""
-    taken = (one is True or (is_capsule(one) and '"dltensor' not in repr(one)) for one in requests)
+    taken = (
+        request is True or (is_capsule(request) and '"dltensor' not in repr(request))
+        for request in requests
+    )
     return bool(requests) and not any(taken)
 
 

@@ -102,7 +102,7 @@ def _is_device(consumer: Any) -> bool:
     if isinstance(consumer, str):
         return names_device(consumer)
     if isinstance(consumer, list):
-        return not any(isinstance(one, ModuleType) for one in consumer)
+        return not any(isinstance(item, ModuleType) for item in consumer)
     if is_torch_device(consumer):  # which can also be called: as a decorator
         return True
     if callable(consumer):
@@ -118,8 +118,8 @@ def _read_devices(device: Any) -> list[Wanted]:
     """Read one device or a list of them; the host is (1, 0)."""
     given = available_devices(device) if isinstance(device, list) else [device]
     return [
-        (HOST, HOST) if is_host(one) else (one, place(one).device.__dlpack_device__())
-        for one in given
+        (HOST, HOST) if is_host(form) else (form, place(form).device.__dlpack_device__())
+        for form in given
     ]
 
 
@@ -129,7 +129,7 @@ def _lasts(device: Any) -> bool:
     "xpu" is a device of torch, once that is loaded.
     """
     if isinstance(device, tuple):
-        return type(device) is tuple and all(type(one) is int for one in device)
+        return type(device) is tuple and all(type(item) is int for item in device)
     if type(device) is str:
         return not device.strip().lower().startswith("xpu")
     return device is None or type(device) in (int, Device)
@@ -146,22 +146,22 @@ def decide(resolved: Resolved, bits: int, copy: bool | None, host_copy: bool) ->
     target = resolved.target
     if target is None:
         devices = resolved.wanted or []
-        found = list(attempts.to_device(facts, devices, resolved.several, flags))
-        return _decision(facts, flags, _OURS, None, found, list, reads)
+        planned = list(attempts.to_device(facts, devices, resolved.several, flags))
+        return _decision(facts, flags, _OURS, None, planned, list, reads)
     who = target.row
     if resolved.wanted is None and not who.is_listed:
-        found, more = _for_unlisted(who, facts, flags)
-        return _decision(facts, flags, who, target, found, more, reads)
+        planned, more = _for_unlisted(who, facts, flags)
+        return _decision(facts, flags, who, target, planned, more, reads)
     if who.narrow_entry and facts.dtype in NARROW:
         target = target.for_narrow(reads)
     if target.then is not None and takes_description(target, facts):
         who = replace(who, any_context=True)  # a description names the context
     refusal = who.refusal(facts, reads)
     if refusal is not None:
-        found = [Attempt(Plan(Route.REFUSE, refusal, BufferError))]
-        return _decision(facts, flags, who, target, found, list, reads)
-    found, more = attempts.to_library(facts, who, resolved.wanted, flags, reads)
-    return _decision(facts, flags, who, target, found, more, reads)
+        planned = [Attempt(Plan(Route.REFUSE, refusal, BufferError))]
+        return _decision(facts, flags, who, target, planned, list, reads)
+    planned, more = attempts.to_library(facts, who, resolved.wanted, flags, reads)
+    return _decision(facts, flags, who, target, planned, more, reads)
 
 
 @functools.lru_cache(maxsize=256)
@@ -198,19 +198,19 @@ def _decision(
     flags: Flags,
     who: Consumer,
     target: Target | None,
-    found: list[Attempt],
+    planned: list[Attempt],
     more: Callable[[], list[Attempt]],
     reads: Reads,
 ) -> Decision:
-    if all(one.plan.error is not None for one in found):
-        found, more = [*found, *more()], list
-    first = next((place for place, one in enumerate(found) if one.plan.error is None), -1)
+    if all(attempt.plan.error is not None for attempt in planned):
+        planned, more = [*planned, *more()], list
+    first = next((place for place, attempt in enumerate(planned) if attempt.plan.error is None), -1)
     if first < 0:
-        plan, step = refusal_of([one.plan for one in found]), Step(Form.PYTHON)
+        plan, step = refusal_of([attempt.plan for attempt in planned]), Step(Form.PYTHON)
     else:
-        plan = found[first].plan
-        step = _step(found[first], facts, flags, who, target)
-    return Decision(who, target, found, more, first, plan, step, reads.all())
+        plan = planned[first].plan
+        step = _step(planned[first], facts, flags, who, target)
+    return Decision(who, target, planned, more, first, plan, step, reads.all())
 
 
 def _step(

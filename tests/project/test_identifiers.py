@@ -31,8 +31,6 @@ ALLOWED = {
     ("sycl_ext/_cli/hardware.py", "part"): "the same: --part of the command line",
     ("sycl_ext/_cli/hardware.py", "parts"): "the same",
 }
-#: Not renamed yet.
-NOT_YET = ("sycl_ext/_exchange/*",)
 
 
 def python_names(text):
@@ -78,7 +76,7 @@ def test_identifiers_say_what_they_name(tree):
     wrong = [
         complaint
         for name, path in names.items()
-        if path.suffix in READERS and not any(fnmatch(name, place) for place in NOT_YET)
+        if path.suffix in READERS
         for complaint in complaints(name, path.read_text())
     ]
     assert not wrong, "\n".join(wrong)
