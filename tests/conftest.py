@@ -115,8 +115,10 @@ def pytest_collection_modifyitems(config, items):
     """
     if config.getoption("--left-out"):
         names = set(config.cache.get(LEFT_OUT, []))
-        config.hook.pytest_deselected(items=[one for one in items if one.nodeid not in names])
-        items[:] = [one for one in items if one.nodeid in names]
+        config.hook.pytest_deselected(
+            items=[collected for collected in items if collected.nodeid not in names]
+        )
+        items[:] = [collected for collected in items if collected.nodeid in names]
     if not (environments.LONG and "SYCL_EXT_ENVIRONMENT" in os.environ):
         others = [
             item for item in items if bool(item.get_closest_marker("long")) != environments.LONG
@@ -187,7 +189,7 @@ def pytest_unconfigure(config):
     names = {*cache.get(LEFT_OUT, []), *(report.nodeid for report in skipped)} - passed
     cache.set(LEFT_OUT, sorted(names))
     needs = [re.search(r": install ([\w-]+), or set ", report.longrepr[2]) for report in skipped]
-    if packages := sorted({found[1] for found in needs if found}):
+    if packages := sorted({need[1] for need in needs if need}):
         terminal.line(
             f"left out: {sum(map(bool, needs))} tests; to run them: apt-get install "
             f"--no-install-recommends {' '.join(packages)} && make test-left-out"

@@ -48,7 +48,7 @@ using Dims = std::vector<std::int64_t>;
 // keyword-only.  pybind11 needs 0.2 us for each keyword of a call, which indexing shows
 // (`t[1:]`: 3.0 instead of 2.6 us), and `empty`, `copy` and the slow imports (up to 0.8 us of 4 to
 // 20).  So `view`, `allocate`, `copy_to_entry`, `borrow` and `import_capsule` take these by
-// position as well, where they are variables.  (tests/project/test_functions.py forbids constants.)
+// position as well, where they are variables.  (tests/project/test_calls.py forbids constants.)
 
 inline Dims read_dims(const py::sequence& values) {
   try {

@@ -86,12 +86,12 @@ def counted(place, tmp_path):
         elif current is not None and (call := re.search(r"<--- ur(\w+)", line)):
             current[call[1]] += not RELEASE.search(call[1])
     runs.pop("")  # between two runs
-    found = {name: reduce(Counter.__and__, calls) for name, calls in runs.items()}
-    for calls in found.values():
+    counts = {name: reduce(Counter.__and__, calls) for name, calls in runs.items()}
+    for calls in counts.values():
         if calls["EnqueueUSMMemcpy"]:
             for poll in POLLS:
                 calls.pop(poll, None)
-    return found
+    return counts
 
 
 def in_words(calls):

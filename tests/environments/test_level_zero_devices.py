@@ -114,7 +114,7 @@ for entry in (gpus[0], private):
 
 
 def test_memory_of_a_card_whose_tiles_are_the_root_devices(run):
-    found = run(
+    result = run(
         """
 assert [gpu.name[-3:] for gpu in gpus] == ["0.0", "0.1", "1.0", "1.1"]
 for card in dpctl.get_composite_devices():
@@ -138,7 +138,7 @@ for card in dpctl.get_composite_devices():
 """,
         ZE_FLAT_DEVICE_HIERARCHY="COMBINED",
     )
-    assert sorted(found.splitlines()) == ["Fake GPU 0", "Fake GPU 1"]
+    assert sorted(result.splitlines()) == ["Fake GPU 0", "Fake GPU 1"]
 
 
 def test_memory_of_a_card_by_its_pointer(run):

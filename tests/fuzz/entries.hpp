@@ -16,8 +16,8 @@ inline const std::array<std::reference_wrapper<const sycl_ext::Entry>, 3>& entri
     const sycl_ext::Entry& root = sycl_ext::default_entry();
     const sycl::context context(*static_cast<const sycl::device*>(root.device_address()));
     const sycl_ext::Entry& elsewhere = sycl_ext::entry_of_context(&context, nullptr);
-    const auto parts = sycl_ext::create_sub_devices(root, {"equally", {1}});
-    return std::array{std::cref(root), std::cref(elsewhere), std::cref(*parts.front())};
+    const auto sub_devices = sycl_ext::create_sub_devices(root, {"equally", {1}});
+    return std::array{std::cref(root), std::cref(elsewhere), std::cref(*sub_devices.front())};
   }();
   return made;
 }

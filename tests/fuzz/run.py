@@ -57,14 +57,14 @@ def unpack(target: str) -> Path:
     folder = FOLDER / "seeds"
     shutil.rmtree(folder / target, ignore_errors=True)
     with tarfile.open(CORPUS) as archive:
-        members = [one for one in archive if one.name.startswith(f"{target}/")]
+        members = [member for member in archive if member.name.startswith(f"{target}/")]
         archive.extractall(folder, members, filter="data")
     return folder / target
 
 
 def merge(target: str) -> None:
     """The smallest set of inputs, old and new, that reaches what all of them reach."""
-    seeds = {one: unpack(one) for one in TARGETS}
+    seeds = {name_of_target: unpack(name_of_target) for name_of_target in TARGETS}
     smallest = FOLDER / "smallest" / target
     shutil.rmtree(smallest, ignore_errors=True)
     smallest.mkdir(parents=True)
@@ -73,9 +73,9 @@ def merge(target: str) -> None:
         shutil.copy(path, smallest)
     seeds[target] = smallest
     with tarfile.open(CORPUS, "w:xz") as archive:
-        for one, folder in seeds.items():
+        for name_of_target, folder in seeds.items():
             for path in sorted(folder.iterdir()):
-                member = tarfile.TarInfo(f"{one}/{path.name}")
+                member = tarfile.TarInfo(f"{name_of_target}/{path.name}")
                 member.size = path.stat().st_size
                 with path.open("rb") as data:
                     archive.addfile(member, data)
@@ -113,8 +113,8 @@ def fuzz(target: str, *options: str) -> str:
 
 def run(target: str, *options: str) -> None:
     log = fuzz(target, *options, str(fresh(target)), str(unpack(target)))
-    found = re.search(r"stat::number_of_executed_units: +(\d+)", log)
-    print(f"{target}: {found[1] if found else 0} executions, nothing found", flush=True)
+    match = re.search(r"stat::number_of_executed_units: +(\d+)", log)
+    print(f"{target}: {match[1] if match else 0} executions, nothing found", flush=True)
 
 
 def main(what: str, *targets: str) -> int:

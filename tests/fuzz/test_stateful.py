@@ -156,16 +156,16 @@ class Histories(RuleBasedStateMachine):
 
     @rule(target=capsules, source=tensors, version=VERSIONS, host=st.booleans())
     def export(self, source, version, host):
-        wish = {"max_version": version, "dl_device": (1, 0) if host else None}
+        request = {"max_version": version, "dl_device": (1, 0) if host else None}
         if host and is_reversed(source.thing):  # numpy and torch end there, so they get a copy
-            copied = self.keep(source.thing.__dlpack__(**wish), source.model.copy("C"))
+            copied = self.keep(source.thing.__dlpack__(**request), source.model.copy("C"))
             copied.on_host = True
             return copied
         if source.readonly and (version is None or version < (1, 0)):
             with pytest.raises(BufferError, match="read-only"):
-                source.thing.__dlpack__(**wish)
+                source.thing.__dlpack__(**request)
             return multiple()
-        return self.same(source.thing.__dlpack__(**wish), source.model, source)
+        return self.same(source.thing.__dlpack__(**request), source.model, source)
 
     @rule(target=tensors, capsule=consumes(capsules))
     def consume(self, capsule):

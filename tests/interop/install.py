@@ -45,12 +45,12 @@ EDITABLE = {
 
 def digest(*paths: Path) -> str:
     """A number for the content of files and folders, and for the Python that reads them."""
-    found = hashlib.sha256(sys.version.encode())
+    checksum = hashlib.sha256(sys.version.encode())
     files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
     for file in sorted(files):
         if file.is_file() and "__pycache__" not in file.parts:
-            found.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
-    return found.hexdigest()
+            checksum.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
+    return checksum.hexdigest()
 
 
 def up_to_date(stamp: Path, wanted: str) -> bool:

@@ -90,12 +90,12 @@ ABSENT = """\
 
 
 def write() -> str:
-    parts = [HEAD]
+    sections = [HEAD]
     for way, text in SECTIONS.items():
-        parts += [text, _table_of(way)]
-    parts += [DTYPES, _dtypes(), OF_NUMPY, _layouts(), PRODUCERS, _producers()]
-    parts += ["## Calls and versions\n", _versions(), ABSENT]
-    return "\n".join(parts)
+        sections += [text, _table_of(way)]
+    sections += [DTYPES, _dtypes(), OF_NUMPY, _layouts(), PRODUCERS, _producers()]
+    sections += ["## Calls and versions\n", _versions(), ABSENT]
+    return "\n".join(sections)
 
 
 #: The columns: memory that the host reaches, and memory that it does not.
@@ -109,11 +109,14 @@ def _table_of(way: str) -> str:
         heads += [f"{title}: writable", f"{title}: read-only"]
     rows = []
     for name in ROWS:
-        found = seen.consumer(name)
+        outcomes = seen.consumer(name)
         rows.append([name])
         for memories in COLUMNS.values():
             for readonly in (False, True):
-                cells = {one: _cell(found[way, one, readonly], readonly) for one in memories}
+                cells = {
+                    kind_of_memory: _cell(outcomes[way, kind_of_memory, readonly], readonly)
+                    for kind_of_memory in memories
+                }
                 rows[-1].append(_joined(cells))
     return _table(heads, rows)
 
@@ -125,26 +128,28 @@ def _joined(cells: dict[str, str]) -> str:
     return ", ".join(f"{name}: {cell}" for name, cell in cells.items())
 
 
-def _cell(found: dict[str, Any], readonly: bool) -> str:
-    if readonly and found["outcome"] == "view" and found["writable"]:
+def _cell(outcomes: dict[str, Any], readonly: bool) -> str:
+    if readonly and outcomes["outcome"] == "view" and outcomes["writable"]:
         return "writes"
-    return _word(found).strip("`")
+    return _word(outcomes).strip("`")
 
 
-def _word(found: dict[str, Any]) -> str:
-    outcome = found["outcome"]
+def _word(outcomes: dict[str, Any]) -> str:
+    outcome = outcomes["outcome"]
     return outcome if outcome in ("view", "copy") else f"`{outcome}`"
 
 
 def _dtypes() -> str:
     rows = []
     for name in quirks.NAMES:
-        found = {case: seen.consumer(name)[case] for case in quirks.CASES}
+        outcomes_of_case = {case: seen.consumer(name)[case] for case in quirks.CASES}
 
-        def cases(kind: str, outcomes: tuple[str, ...], found: dict = found) -> str:
+        def cases(
+            kind: str, outcomes: tuple[str, ...], outcomes_of_case: dict = outcomes_of_case
+        ) -> str:
             names = [
                 case[2]
-                for case, result in found.items()
+                for case, result in outcomes_of_case.items()
                 if case[:2] == ("exchange", kind)
                 and result["outcome"] in outcomes
                 and case[2] != "empty"
@@ -160,10 +165,10 @@ def _dtypes() -> str:
 def _layouts() -> str:
     rows = []
     for name in quirks.OF_NUMPY:
-        found = {
+        outcomes = {
             layout: seen.consumer(name)["exchange", "layout", layout] for layout in quirks.LAYOUTS
         }
-        words = {layout: _word(case) for layout, case in found.items()}
+        words = {layout: _word(case) for layout, case in outcomes.items()}
         copies = [layout for layout, word in words.items() if word == "copy"]
         refused = [f"{layout}: {word}" for layout, word in words.items() if word.startswith("`")]
         rows.append([name, ", ".join(copies) or "none", ", ".join(refused) or "none"])

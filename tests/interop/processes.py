@@ -52,16 +52,20 @@ def devices(**settings: object) -> dict[str, str]:
 
 def variables(**settings: object) -> dict[str, str]:
     """The environment of a process: these devices, and the modules of this folder."""
-    found = kept()
+    settings_kept = kept()
     # Where it is set, each process compiles these libraries again: half of the time.
-    found.pop("PYTHONDONTWRITEBYTECODE", None)
+    settings_kept.pop("PYTHONDONTWRITEBYTECODE", None)
     search = [BUILD / "nanobind", HERE, HERE.parent / "support"]
     quiet = {"DPCTL_VERBOSITY": "error", "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
     quiet["CI"] = "true"  # OpenVINO counts no uses then, for which it forks and asks the network
-    found = {**found, **quiet, **devices(**settings)}
+    settings_kept = {**settings_kept, **quiet, **devices(**settings)}
     # The numbers of devices, and of drivers, must not depend on who tests.
-    found["OCL_ICD_VENDORS"] = str(HERE)
-    return {**found, "PYTHONPATH": os.pathsep.join(map(str, search)), "OMP_NUM_THREADS": "1"}
+    settings_kept["OCL_ICD_VENDORS"] = str(HERE)
+    return {
+        **settings_kept,
+        "PYTHONPATH": os.pathsep.join(map(str, search)),
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 def alone(body: str, *, python: Path | None = None, **settings: object) -> Any:

@@ -126,15 +126,15 @@ def take(name: str, library: Library) -> dict[str, Any]:
     except Exception as error:
         return {"outcome": type(error).__name__, "text": str(error)}
     if isinstance(result, np.ndarray):
-        found, values, writable = result.ctypes.data, result, result.flags.writeable
+        pointer, values, writable = result.ctypes.data, result, result.flags.writeable
     elif isinstance(result, sx.HostView):
-        found, values, writable = result.ptr, np.asarray(result), not result.readonly
+        pointer, values, writable = result.ptr, np.asarray(result), not result.readonly
     else:
-        found, values, writable = result.ptr, result.to_numpy(), not result.readonly
+        pointer, values, writable = result.ptr, result.to_numpy(), not result.readonly
     return {
-        "outcome": "view" if found == address else "copy",
+        "outcome": "view" if pointer == address else "copy",
         "right": bool(np.array_equal(values.ravel(), VALUES.ravel())),
-        "writes_to_readonly": bool(library.readonly and writable and found == address),
+        "writes_to_readonly": bool(library.readonly and writable and pointer == address),
     }
 
 
@@ -146,9 +146,9 @@ def main(name: str, first: int) -> None:
         if number < first:
             continue
         print(json.dumps({"begin": number}), flush=True)
-        found = take(way, library)
+        outcome = take(way, library)
         gc.collect()
-        print(json.dumps({"end": number, **found}), flush=True)
+        print(json.dumps({"end": number, **outcome}), flush=True)
 
 
 if __name__ == "__main__":

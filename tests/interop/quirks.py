@@ -119,8 +119,8 @@ def take_case(row: Consumer, case: tuple, consumer: Any) -> dict[str, Any]:
 def _compared(row: Consumer, result: Any, expected: np.ndarray) -> dict[str, Any]:
     """Whether a result is right, and of the same dtype; None: the consumer does not show it."""
     try:
-        found = np.asarray(row.values(result))
+        outcome = np.asarray(row.values(result))
     except (TypeError, ValueError, RuntimeError):
         return {"right": None, "narrower": None}
-    narrower = found.itemsize < expected.itemsize
-    return {"right": narrower or found.tobytes() == expected.tobytes(), "narrower": narrower}
+    narrower = outcome.itemsize < expected.itemsize
+    return {"right": narrower or outcome.tobytes() == expected.tobytes(), "narrower": narrower}

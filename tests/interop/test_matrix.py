@@ -26,43 +26,43 @@ def cases_of(*ways):
 
 @pytest.mark.parametrize(("name", "case"), cases_of("direct", "host_view", "exchange"))
 def test_library_neither_crashes_nor_lies_nor_leaks(name, case):
-    found = outcome_of(name, case)
-    assert found["outcome"] != "crash", found["text"]
-    assert found.get("right") is not False
-    assert found["leaked"] == 0
+    outcome = outcome_of(name, case)
+    assert outcome["outcome"] != "crash", outcome["text"]
+    assert outcome.get("right") is not False
+    assert outcome["leaked"] == 0
 
 
 @pytest.mark.parametrize(("name", "case"), cases_of("exchange"))
 def test_exchange_succeeds(name, case):
     _, _, readonly = case
-    found = outcome_of(name, case)
-    assert found["outcome"] in ("view", "copy"), found["text"]
-    assert not (found["outcome"] == "view" and readonly and found["writable"])
-    if found["planned_copies"]:
-        assert found["outcome"] == "copy"
+    outcome = outcome_of(name, case)
+    assert outcome["outcome"] in ("view", "copy"), outcome["text"]
+    assert not (outcome["outcome"] == "view" and readonly and outcome["writable"])
+    if outcome["planned_copies"]:
+        assert outcome["outcome"] == "copy"
 
 
 @pytest.mark.parametrize(("name", "case"), cases_of("host_view"))
 def test_host_view_is_taken(name, case):
     _, memory, readonly = case
-    row, found = ROWS[name], outcome_of(name, case)
+    row, outcome = ROWS[name], outcome_of(name, case)
     if not row.takes_host:
-        assert found["outcome"] not in ("view", "copy")
+        assert outcome["outcome"] not in ("view", "copy")
     elif memory == "GPU device" or (readonly and row.copies_readonly):
-        assert found["outcome"] == "copy", found["text"]
+        assert outcome["outcome"] == "copy", outcome["text"]
     elif row.copies and not (readonly and not row.takes_readonly):
-        assert found["outcome"] == "copy", found["text"]  # a copy is nobody's read-only memory
+        assert outcome["outcome"] == "copy", outcome["text"]  # a copy is nobody's read-only memory
     elif readonly and not row.takes_readonly:
-        assert found["outcome"] not in ("view", "copy")
+        assert outcome["outcome"] not in ("view", "copy")
     else:
-        assert found["outcome"] == "view", found.get("text")
+        assert outcome["outcome"] == "view", outcome.get("text")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", OF_NUMPY)
 def test_layouts_of_what_takes_numpy_arrays(name, layout):
     """A result is right, or there is none; docs/consumer_matrix.md says which layouts have none."""
-    found = outcome_of(name, ("exchange", "layout", layout))
-    assert found["outcome"] != "crash", found["text"]
-    assert found.get("right") is not False
-    assert found["leaked"] == 0
+    outcome = outcome_of(name, ("exchange", "layout", layout))
+    assert outcome["outcome"] != "crash", outcome["text"]
+    assert outcome.get("right") is not False
+    assert outcome["leaked"] == 0

@@ -34,8 +34,8 @@ BUFFER = {name: "TypeError" if "from_dlpack" in name else what for name, what in
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_array_of_a_library(name, way):
     expected = {"dpnp, GPU": GPU, "memoryview": BUFFER}.get(name, HOST)[way]
-    found = seen.producer(name)[way]
-    assert found["outcome"] == expected, found.get("text")
+    outcome = seen.producer(name)[way]
+    assert outcome["outcome"] == expected, outcome.get("text")
     if expected in ("view", "copy"):
-        assert found["right"]
-        assert not found["writes_to_readonly"]
+        assert outcome["right"]
+        assert not outcome["writes_to_readonly"]

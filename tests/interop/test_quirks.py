@@ -39,32 +39,32 @@ names = pytest.mark.parametrize("name", NAMES)
 @names
 @dtypes
 def test_dtypes_of_the_table(name, dtype):
-    entry, found = entry_of(name), outcome_of(name, "bare", "dtype", dtype)
+    entry, result = entry_of(name), outcome_of(name, "bare", "dtype", dtype)
     if dtype in entry.lacks or (entry.narrow_entry and dtype in NARROW):  # another function has it
-        assert found["outcome"] not in TAKEN, f"{name} has {dtype}"
+        assert result["outcome"] not in TAKEN, f"{name} has {dtype}"
     else:
-        assert found["outcome"] in TAKEN, f"{name} has no {dtype}: {found['text']}"
-        assert bool(found.get("narrower")) == (dtype in narrows(name))
+        assert result["outcome"] in TAKEN, f"{name} has no {dtype}: {result['text']}"
+        assert bool(result.get("narrower")) == (dtype in narrows(name))
 
 
 @names
 @dtypes
 def test_dtypes_through_exchange(name, dtype):
     """No dtype is converted without a word: what cannot go says so."""
-    entry, found = entry_of(name), outcome_of(name, "exchange", "dtype", dtype)
+    entry, result = entry_of(name), outcome_of(name, "exchange", "dtype", dtype)
     if dtype in (*entry.lacks, *narrows(name)):
-        assert found["outcome"] == "BufferError"
-        assert entry.package in found["text"]
-        assert dtype in found["text"]
+        assert result["outcome"] == "BufferError"
+        assert entry.package in result["text"]
+        assert dtype in result["text"]
     else:
-        assert found["outcome"] in TAKEN, found["text"]
-        assert found.get("right") is not False
+        assert result["outcome"] in TAKEN, result["text"]
+        assert result.get("right") is not False
 
 
 @names
 @layouts
 def test_layouts_of_the_table(name, layout):
-    entry, found = entry_of(name), outcome_of(name, "bare", "layout", layout)
+    entry, result = entry_of(name), outcome_of(name, "bare", "layout", layout)
     survived = {
         "0-d": 0 in entry.ndims,
         "empty": entry.null_data,
@@ -75,19 +75,19 @@ def test_layouts_of_the_table(name, layout):
         "F": None if entry.strides == "compact" else True,  # some take it, by a copy of their own
     }.get(layout, True)
     if survived is not None:
-        assert (found["outcome"] in TAKEN) == survived, found.get("text")
+        assert (result["outcome"] in TAKEN) == survived, result.get("text")
 
 
 @names
 @layouts
 def test_layouts_through_exchange(name, layout):
-    entry, found = entry_of(name), outcome_of(name, "exchange", "layout", layout)
+    entry, result = entry_of(name), outcome_of(name, "exchange", "layout", layout)
     if layout == "0-d" and 0 not in entry.ndims:
-        assert found["outcome"] == "BufferError"
-        assert "reshape" in found["text"]
+        assert result["outcome"] == "BufferError"
+        assert "reshape" in result["text"]
     else:
-        assert found["outcome"] in TAKEN, found["text"]
-        assert found.get("right") is not False
+        assert result["outcome"] in TAKEN, result["text"]
+        assert result.get("right") is not False
 
 
 @names

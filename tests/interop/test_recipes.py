@@ -25,10 +25,10 @@ sys.exit(recipes.main(sys.argv[1]))
 
 def devices_of(page):
     """Return only the CPU, which runs the kernels of dpnp, unless the page names a GPU."""
-    found = variables(**PAGES[page])
+    result = variables(**PAGES[page])
     if PAGES[page] or re.search(r'"(level_zero:)?gpu', (recipes.PAGES / page).read_text()):
-        return found
-    return {**found, "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+        return result
+    return {**result, "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
 
 
 @pytest.mark.parametrize("page", PAGES)

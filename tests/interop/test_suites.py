@@ -35,7 +35,7 @@ class Suite:
 
 DPNP = ("--pyargs", "dpnp.tests.test_dlpack",
         "dpnp.tests.third_party.cupy.core_tests.test_dlpack")  # fmt: skip
-DASK = tuple(f"dask.array.tests.test_cupy_{part}" for part in (
+DASK = tuple(f"dask.array.tests.test_cupy_{subject}" for subject in (
     "core", "creation", "gufunc", "linalg", "overlap", "percentile", "random", "reductions",
     "routines", "slicing",
 ))  # fmt: skip

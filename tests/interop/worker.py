@@ -74,12 +74,12 @@ def main(name: str, first: int) -> None:
         print(json.dumps({"begin": number}), flush=True)
         if number < len(CASES):
             way, memory, readonly = case
-            found = outcome(row, way, array_in(memory, readonly), consumer, take)
+            taken = outcome(row, way, array_in(memory, readonly), consumer, take)
         else:
-            found = quirks.take_case(row, case, consumer)
+            taken = quirks.take_case(row, case, consumer)
         gc.collect()
-        found["leaked"] = sx.memory.live_exports() - before
-        print(json.dumps({"end": number, **found}), flush=True)
+        taken["leaked"] = sx.memory.live_exports() - before
+        print(json.dumps({"end": number, **taken}), flush=True)
 
 
 if __name__ == "__main__":

@@ -79,9 +79,9 @@ def kernels_in(private: bool) -> Kernels:
 
 def numbers(data: Any) -> set[int]:
     """The int64 numbers in the result of a way."""
-    found = np.ascontiguousarray(ways.content(data))
-    assert found.size
-    return set(np.frombuffer(found.tobytes(), "int64").tolist())
+    array = np.ascontiguousarray(ways.content(data))
+    assert array.size
+    return set(np.frombuffer(array.tobytes(), "int64").tolist())
 
 
 def full_of(number: int, dtype: str = "int64") -> np.ndarray:
@@ -185,9 +185,9 @@ def run(gate: Gate, call: Callable[[], Any], patience: float = PATIENCE) -> Outc
     return outcome
 
 
-def _as_int64(way: Way, found: Any) -> Any:
+def _as_int64(way: Way, result: Any) -> Any:
     """Numbers of Python as the bytes that they were made of."""
-    return np.asarray(found, way.dtype) if way.gives == ways.NUMBER else found
+    return np.asarray(result, way.dtype) if way.gives == ways.NUMBER else result
 
 
 def check_read(name: str, queue_name: str, kind: str) -> str:
@@ -214,8 +214,8 @@ def check_write(name: str, queue_name: str, kind: str) -> str:
         if way.gives == ways.WRITES:
             way.call(tensor, full_of(OTHER))
         else:
-            found = way.call(tensor)
-            ways.write(found, way.like(full_of(OTHER)))
+            values = way.call(tensor)
+            ways.write(values, way.like(full_of(OTHER)))
 
     with kernels_in(queue_name == "private").gate() as gate:
         kernels_in(queue_name == "private").copy(on, gate, out.ptr, tensor.ptr, NBYTES)
@@ -223,8 +223,8 @@ def check_write(name: str, queue_name: str, kind: str) -> str:
         on.wait()
     if not outcome.problem and at(out.ptr) != {OLD}:
         outcome.problem = f"the kernel saw later elements: {at(out.ptr)}"
-    if not outcome.problem and OTHER not in (found := numbers(tensor)):
-        outcome.problem = f"not written: {found}"
+    if not outcome.problem and OTHER not in (values := numbers(tensor)):
+        outcome.problem = f"not written: {values}"
     return outcome.problem
 
 

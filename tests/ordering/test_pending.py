@@ -15,8 +15,8 @@ from waiting import eventually
 
 def failing(does, check, name):
     """The cells of a way in which something is wrong."""
-    found = {cell: check(name, *cell) for cell in pending.cells(does, name)}
-    return {cell: problem for cell, problem in found.items() if problem}
+    result = {cell: check(name, *cell) for cell in pending.cells(does, name)}
+    return {cell: problem for cell, problem in result.items() if problem}
 
 
 @pytest.mark.parametrize("name", pending.reading())

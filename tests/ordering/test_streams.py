@@ -18,21 +18,21 @@ ZEROS = ctypes.create_string_buffer(256)
 GARBAGE = ctypes.create_string_buffer(np.random.default_rng(1).bytes(256), 256)
 
 
-def answer(found):
+def answer(value):
     """Return an answer, or raise it when it is a class of exceptions."""
-    if isinstance(found, type):
-        raise found("the stream is lost")
-    return found
+    if isinstance(value, type):
+        raise value("the stream is lost")
+    return value
 
 
 class Asked:
     """Says that it is a queue, and answers, or raises, when it is asked for it."""
 
-    def __init__(self, found):
-        self.found = found
+    def __init__(self, result):
+        self.stream_value = result
 
     def _get_capsule(self):
-        return answer(self.found)
+        return answer(self.stream_value)
 
 
 class Stream(Asked):
@@ -40,13 +40,13 @@ class Stream(Asked):
 
     @property
     def sycl_queue(self):
-        return answer(self.found)
+        return answer(self.stream_value)
 
 
 def ring():
     """Two streams that each name the other as the queue."""
     first = Stream(None)
-    first.found = Stream(first)
+    first.stream_value = Stream(first)
     return first
 
 

@@ -50,13 +50,13 @@ def problem(way, source, facts, array, memory):
     `facts` has the dtype and the strides, `array` the elements, and `memory` is where they are, if
     that counts.
     """
-    found, wanted = way.call(source), way.like(array)
-    at, is_writable = ways.address_of(found), ways.is_writable(found)
-    if bits(ways.content(found)) != bits(wanted):
+    result, wanted = way.call(source), way.like(array)
+    at, is_writable = ways.address_of(result), ways.is_writable(result)
+    if bits(ways.content(result)) != bits(wanted):
         return "other elements"
-    has_shape = isinstance(found, (sx.Tensor, sx.HostView, np.ndarray))
-    if has_shape and (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
-        return f"{found.shape} of {found.dtype}"
+    has_shape = isinstance(result, (sx.Tensor, sx.HostView, np.ndarray))
+    if has_shape and (result.shape, result.dtype) != (wanted.shape, wanted.dtype):
+        return f"{result.shape} of {result.dtype}"
     if memory is None or not wanted.size:
         return ""
     if way.gives in (COPY, NEW):
@@ -68,10 +68,10 @@ def problem(way, source, facts, array, memory):
         return "a copy"
     if not is_writable and not (way.readonly or facts.readonly):
         return "read-only"
-    if isinstance(found, (sx.Tensor, sx.HostView)):
+    if isinstance(result, (sx.Tensor, sx.HostView)):
         long = [axis for axis, length in enumerate(wanted.shape) if length > 1]
-        if [found.strides[i] for i in long] != [strides_of(wanted)[i] for i in long]:
-            return f"strides {found.strides}"
+        if [result.strides[i] for i in long] != [strides_of(wanted)[i] for i in long]:
+            return f"strides {result.strides}"
     return ""
 
 
@@ -166,8 +166,8 @@ def test_results_stay_on_the_device_of_the_memory(private, usm_type):
     for name, way in ARRAYS.items():
         is_here = way.gives == VIEW and not way.default and not way.flagless
         if is_here or Tag.STAYS in way.tags:
-            found = way.call(tensor)
-            if isinstance(found, sx.Tensor):
-                assert (found.device, found.usm_type) == (private, usm_type), name
+            result = way.call(tensor)
+            if isinstance(result, sx.Tensor):
+                assert (result.device, result.usm_type) == (private, usm_type), name
                 if ways.public_name(name) != "Tensor.to_device":
-                    assert found.sycl_queue == queue, name
+                    assert result.sycl_queue == queue, name

@@ -37,29 +37,29 @@ def without_lines(text):
 
 def stub_names(text):
     """The statements of a stub by name, those of classes as "Class.name"."""
-    found = {}
+    nodes = {}
 
     def add(body, scope):
         for node in body:
             if isinstance(node, ast.ClassDef):
-                found[scope + node.name] = node
+                nodes[scope + node.name] = node
                 add(node.body, f"{node.name}.")
             elif isinstance(node, ast.FunctionDef):
-                found.setdefault(scope + node.name, node)  # of overloads the first is documented
+                nodes.setdefault(scope + node.name, node)  # of overloads the first is documented
             elif isinstance(node, ast.AnnAssign):
-                found[scope + node.target.id] = node
+                nodes[scope + node.target.id] = node
 
     add(ast.parse(text).body, "")
-    return found
+    return nodes
 
 
 def module_names():
     """The objects of the module by name, in the same way."""
-    found = {}
+    objects = {}
     for name, value in vars(_core).items():
         if name.startswith("__"):
             continue
-        found[name] = value
+        objects[name] = value
         for member, what in vars(value).items() if isinstance(value, (type, ModuleType)) else ():
             made_by_pybind11 = member == "__init__" and type(what).__name__ == "instancemethod"
             is_enum = "__members__" in vars(value)
@@ -69,11 +69,11 @@ def module_names():
                 or (is_enum and member == "__members__")
                 or (made_by_pybind11 and not is_enum)
             ):
-                found[f"{name}.{member}"] = what
-    found["TensorBase.__buffer__"] = (
+                objects[f"{name}.{member}"] = what
+    objects["TensorBase.__buffer__"] = (
         None  # Python shows that slot from 3.12 on, in words of its own
     )
-    return found
+    return objects
 
 
 def pybind11_signature(name, value):
@@ -88,7 +88,7 @@ def pybind11_signature(name, value):
 
 def with_names(signature, node):
     """Name parameters that pybind11 only numbers as the stub does: by position only."""
-    numbered = [re.fullmatch(r"arg\d+", one.arg) for one in signature.args.args]
+    numbered = [re.fullmatch(r"arg\d+", argument.arg) for argument in signature.args.args]
     if any(numbered):
         signature.args.posonlyargs, signature.args.args = signature.args.args, []
         for theirs, ours in zip(signature.args.posonlyargs, node.args.posonlyargs, strict=False):
@@ -106,8 +106,12 @@ def parameters(node):
 
 def types(node):
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    found = {one.arg: one.annotation for one in arguments if one.arg != "self"}
-    return {name: kind and ast.unparse(kind) for name, kind in {**found, "": node.returns}.items()}
+    annotations = {
+        argument.arg: argument.annotation for argument in arguments if argument.arg != "self"
+    }
+    return {
+        name: kind and ast.unparse(kind) for name, kind in {**annotations, "": node.returns}.items()
+    }
 
 
 def complaints(text):
@@ -119,7 +123,11 @@ def complaints(text):
         node, value = stub[name], module[name]
         if isinstance(node, ast.AnnAssign) or value is None:
             continue
-        decorators = [one.id for one in getattr(node, "decorator_list", ()) if hasattr(one, "id")]
+        decorators = [
+            decorator.id
+            for decorator in getattr(node, "decorator_list", ())
+            if hasattr(decorator, "id")
+        ]
         is_property = "property" in decorators
         if is_property != inspect.isdatadescriptor(value):
             yield f"{name}: a property only in one of the two"

@@ -80,10 +80,10 @@ def test_doctest_finds_the_examples_of_the_public_api():
     """A decorator can hide a function from doctest."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     tests = [test for name in MODULES for test in finder.find(importlib.import_module(name))]
-    found = {test.name.rpartition(".")[2] for test in tests if test.examples}
+    names = {test.name.rpartition(".")[2] for test in tests if test.examples}
     with_examples = {name for name, value in PUBLIC.items() if ">>>" in (value.__doc__ or "")}
     assert len(with_examples) > 8
-    assert with_examples <= found
+    assert with_examples <= names
 
 
 def test_example_of_the_export():

@@ -174,6 +174,6 @@ def test_type_checker_reports_wrong_calls_only(checker, tmp_path):
         text=True,
         check=False,
     )
-    found = {int(line) for line in re.findall(error, done.stdout)}
+    lines = {int(line) for line in re.findall(error, done.stdout)}
     wrong = {n for n, line in enumerate(CALLS.splitlines(), 1) if line.endswith("# wrong")}
-    assert found == wrong, done.stdout + done.stderr
+    assert lines == wrong, done.stdout + done.stderr

@@ -118,7 +118,7 @@ def cpp_modules(root):
 def without_circles(modules):
     """Return what is left when modules whose needs are gone are taken away: the circles."""
     left = dict(modules)
-    while ready := [one for one, needs in left.items() if not needs & left.keys()]:
+    while ready := [member for member, needs in left.items() if not needs & left.keys()]:
         for module in ready:
             del left[module]
     return left
@@ -132,8 +132,8 @@ def cpp_circle_errors(root):
 
 def folder_of(module):
     """Return "_cli" for sycl_ext._cli.devices, and "sycl_ext" for the package itself."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "sycl_ext"
+    names = module.split(".")
+    return names[1] if len(names) > 1 else "sycl_ext"
 
 
 def imported_modules(tree, modules):
@@ -167,15 +167,17 @@ def listed_names(tree):
     """Return what `__all__` lists."""
     for node in tree.body:
         names = [getattr(target, "id", "") for target in getattr(node, "targets", [])]
-        if "__all__" in names and all(isinstance(one, ast.Constant) for one in node.value.elts):
+        if "__all__" in names and all(
+            isinstance(element, ast.Constant) for element in node.value.elts
+        ):
             return ast.literal_eval(node.value)
     return []
 
 
 def module_name(path, root):
     """Return "sycl_ext._cli.devices" for sycl_ext/_cli/devices.py."""
-    parts = path.relative_to(root).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    names = path.relative_to(root).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
 def python_errors(root):
@@ -183,7 +185,7 @@ def python_errors(root):
     package = root / "sycl_ext"
     paths = sorted([*package.rglob("*.py"), package / "_core.pyi"])
     modules = {module_name(path, root): path for path in paths}
-    unused = {(folder, one) for folder, arrows in PYTHON_ARROWS.items() for one in arrows}
+    unused = {(folder, arrow) for folder, arrows in PYTHON_ARROWS.items() for arrow in arrows}
     for module, path in modules.items():
         who, folder = path.relative_to(root).as_posix(), folder_of(module)
         if folder not in PYTHON_ARROWS:
@@ -238,7 +240,7 @@ def import_order_errors(root):
         who, tree = path.relative_to(root).as_posix(), import_time(ast.parse(path.read_text()))
         imported[module] = set(imported_modules(tree, names))
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-        late = {name for one in functions for name in imported_modules(one, names)}
+        late = {name for function in functions for name in imported_modules(function, names)}
         if late and who not in LATE:
             yield f"{who} imports {sorted(late)} in a function"
     for module, needs in (left := without_circles(imported)).items():
@@ -298,5 +300,5 @@ def errors(root):
 
 
 def test_arrows_go_one_way():
-    found = errors(ROOT)
-    assert not found, "\n".join(["", *found])
+    complaints = errors(ROOT)
+    assert not complaints, "\n".join(["", *complaints])

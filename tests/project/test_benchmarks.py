@@ -51,7 +51,7 @@ def test_sentences_are_made_from_the_data():
 @pytest.mark.parametrize("page", ["README.md", "docs/develop/benchmarks.md", "docs/index.md"])
 def test_numbers_outside_of_generated_blocks_are_not_measurements(page):
     text = CODE.sub("", BLOCK.sub("", (ROOT / page).read_text()))
-    assert not [found[0] for pattern in (MEASURED, WORDS) for found in pattern.finditer(text)]
+    assert not [match[0] for pattern in (MEASURED, WORDS) for match in pattern.finditer(text)]
 
 
 def test_comparison_that_says_nothing_is_not_a_headline():
@@ -88,4 +88,4 @@ def test_benchmarks_run(words, tmp_path):
     assert len(re.findall(r"^\| .* \| (?:yes|\*\*no\*\*) \| .* \|$", page, re.MULTILINE)) > 30
     pictures = re.findall(r"!\[.*\]\((.*)\)", page + (tmp_path / "benchmarks.md").read_text())
     assert len(pictures) == 2
-    assert all((tmp_path / one).read_bytes().startswith(b"\x89PNG") for one in pictures)
+    assert all((tmp_path / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)

@@ -40,8 +40,8 @@ def test_commands_do_not_need_the_package_in_an_index():
     assert ON_AN_INDEX.search('pip install ".[cpu,dask]"')
     assert not ON_AN_INDEX.search('pip install "sycl_ext[cpu] @ git+https://host.example/x" dpnp')
     texts = [path for path in files() if path.suffix in (".md", ".py", ".yml", ".yaml", ".rst")]
-    found = {path.name for path in texts if ON_AN_INDEX.search(path.read_text())}
-    assert found <= {"test_documents.py"}
+    names = {path.name for path in texts if ON_AN_INDEX.search(path.read_text())}
+    assert names <= {"test_documents.py"}
 
 
 def test_readme_has_the_address_of_the_repository():
@@ -52,8 +52,8 @@ def test_programs_of_reports_have_expected_results():
     """The results are compared by `make test-interop`; a new report fails here, without it."""
     reports = runpy.run_path(str(ROOT / "tests" / "interop" / "reports.py"))
     pages = [page.stem for page in reports["REPORTS"].glob("*.md") if page.stem != "index"]
-    found = {page: len(reports["programs"](page)) for page in pages}
-    assert found == {report: len(seen) for report, seen in reports["SEEN"].items()}
+    counts = {page: len(reports["programs"](page)) for page in pages}
+    assert counts == {report: len(seen) for report, seen in reports["SEEN"].items()}
 
 
 CONTAINERS = {"dict", "set", "list", "WeakValueDictionary", "WeakKeyDictionary", "WeakSet"}
@@ -73,7 +73,7 @@ def tables(tree):
             continue
         for node in scope.body:
             if isinstance(node, ast.FunctionDef) and node.decorator_list:
-                decorators = {called(one) for one in node.decorator_list}
+                decorators = {called(decorator) for decorator in node.decorator_list}
                 assert "cache" not in decorators or not node.args.args, f"{node.name} has no bound"
                 if decorators & {"cache", "lru_cache"}:
                     yield node.name
@@ -88,7 +88,7 @@ def tables(tree):
 
 
 def test_tables_and_caches_have_their_bound_on_the_page():
-    found = {
+    names = {
         name
         for package in ("sycl_ext", *(f"integrations/{name}" for name in ("dask", "ray", "xarray")))
         for path in files(package)
@@ -98,9 +98,9 @@ def test_tables_and_caches_have_their_bound_on_the_page():
     page = (ROOT / "docs" / "develop" / "design.md").read_text()
     section = page.partition("## Tables and caches")[2].partition("\n## ")[0]
     shown = set(re.findall(r"`(\w+)`", re.sub(r"\|[^|]*\|[^|]*\|$", "", section, flags=re.M)))
-    assert "_opened" in found
-    assert found == shown & found, sorted(found - shown)
-    assert not {name for name in shown - found if name.startswith("_")} - {"_negotiation"}
+    assert "_opened" in names
+    assert names == shown & names, sorted(names - shown)
+    assert not {name for name in shown - names if name.startswith("_")} - {"_negotiation"}
 
 
 # ---- the picture of the idea ---------------------------------------------------------------------
@@ -138,6 +138,6 @@ def texts_in_boxes():
 
 
 def test_text_of_the_picture_stays_in_its_box():
-    found = list(texts_in_boxes())
-    assert len(found) > 30
-    assert not [(text, end, edge) for text, end, edge in found if end > edge - 4]
+    texts = list(texts_in_boxes())
+    assert len(texts) > 30
+    assert not [(text, end, edge) for text, end, edge in texts if end > edge - 4]

@@ -33,8 +33,8 @@ DEPTH = {"src": 2, "sycl_ext": 1}
 def code_folders():
     for tree, mirror in (("src", "core"), ("sycl_ext", "package")):
         code = [name for name in files_of(tree) if name.suffix in (".cpp", ".py")]
-        for parts in sorted({name.parent.parts[: DEPTH[tree]] for name in code} - {()}):
-            name = "/".join(parts)
+        for names in sorted({name.parent.parts[: DEPTH[tree]] for name in code} - {()}):
+            name = "/".join(names)
             yield pytest.param(tree, mirror, name, id=f"{tree}/{name}")
 
 

@@ -28,6 +28,8 @@ WORDS = {word: instead for words, instead in FORBIDDEN.items() for word in words
 ALLOWED = {
     ("sycl_ext/_hardware/*", "part"): "the parts of a report, which are not partitions",
     ("sycl_ext/_hardware/*", "parts"): "the same",
+    ("tests/package/hardware/*", "part"): "the same",
+    ("tests/package/hardware/*", "parts"): "the same",
     ("sycl_ext/_cli/hardware.py", "part"): "the same: --part of the command line",
     ("sycl_ext/_cli/hardware.py", "parts"): "the same",
 }
@@ -70,7 +72,7 @@ def complaints(name, text):
             yield f"{name}:{line}: {word} (write: {WORDS[bare]})"
 
 
-@pytest.mark.parametrize("tree", ["sycl_ext", "src"])
+@pytest.mark.parametrize("tree", ["sycl_ext", "src", "tests"])
 def test_identifiers_say_what_they_name(tree):
     names = {path.relative_to(ROOT).as_posix(): path for path in files(tree)}
     wrong = [

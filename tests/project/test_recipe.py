@@ -35,10 +35,13 @@ def wheel_builds(project):
 def test_recipe_needs_what_pip_needs(recipe, project):
     """Besides Python and the tools of conda's own; the versions are generated (test_docs)."""
     names = tool("generated").name_of
-    found = {section: {one.split()[0] for one in what} for section, what in needs(recipe).items()}
-    assert found["host"] == {"python", "pip", *map(names, project["build-system"]["requires"])}
-    assert found["run"] == {"python", *map(names, project["project"]["dependencies"])}
-    assert found["build"] == {"gxx_linux-64", "sysroot_linux-64", "cmake", "ninja"}
+    required = {
+        section: {requirement.split()[0] for requirement in what}
+        for section, what in needs(recipe).items()
+    }
+    assert required["host"] == {"python", "pip", *map(names, project["build-system"]["requires"])}
+    assert required["run"] == {"python", *map(names, project["project"]["dependencies"])}
+    assert required["build"] == {"gxx_linux-64", "sysroot_linux-64", "cmake", "ninja"}
 
 
 def needs(recipe):
@@ -50,12 +53,14 @@ def packages(recipe):
 
 
 def test_each_distribution_has_a_package_of_its_version(recipe):
-    found = packages(recipe)
+    variants = packages(recipe)
     integrations = {f"sycl-ext-{name}" for name in ("dask", "ray", "xarray")}
-    assert set(found) == {"sycl_ext", "dlpack-conformance", *integrations}
-    assert {str(one.recipe.package.version) for one in found.values()} == {sx.__version__}
+    assert set(variants) == {"sycl_ext", "dlpack-conformance", *integrations}
+    assert {str(variant.recipe.package.version) for variant in variants.values()} == {
+        sx.__version__
+    }
     for name in integrations:
-        assert any(one.startswith("sycl_ext >=") for one in recipe.needs(found[name])["run"])
+        assert any(need.startswith("sycl_ext >=") for need in recipe.needs(variants[name])["run"])
 
 
 def test_recipe_is_shown_as_rendered(recipe):

@@ -105,7 +105,7 @@ def test_readme_of_a_release_has_no_relative_link(absolute):
     page = absolute(text, WHERE, "v1")
     targets = re.findall(r'\]\(([^)#]+)|\b(?:src|srcset|href)="([^"#]+)', page)
     assert len(targets) > 10
-    assert all(one.startswith("https://") for pair in targets for one in pair if one)
+    assert all(target.startswith("https://") for pair in targets for target in pair if target)
     assert page.replace(f"{WHERE}/blob/v1/", "").replace(f"{WHERE}/raw/v1/", "") == text
 
 

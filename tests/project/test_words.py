@@ -31,11 +31,11 @@ def test_forbidden_words_are_absent():
     assert not any(WORD.search(text) for text in ("broadcast", "besides", "abroad"))
     names = {path.relative_to(ROOT).as_posix(): path for path in files()}
     wrong = [
-        f"{name}:{number}: {found[0]}"
+        f"{name}:{number}: {match[0]}"
         for name, path in names.items()
         if not any(fnmatch(name, pattern) for pattern in OTHERS)
         for number, line in enumerate(path.read_text().splitlines(), 1)
-        for found in WORD.finditer(line)
+        for match in WORD.finditer(line)
     ]
     assert not wrong, "\n".join(["see WORDS for what to say instead", *wrong])
 

@@ -14,9 +14,9 @@ USES = re.compile(r"^\s*(?:- )?uses: (?P<action>\S+)(?P<comment>.*)$", re.MULTIL
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_actions_are_pinned_to_commits(file):
     """The comment has the version, which dependabot keeps up to date."""
-    for found in USES.finditer(file.read_text()):
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", found["action"]), found[0]
-        assert re.fullmatch(r" # v\d+\.\d+\.\d+", found["comment"]), found[0]
+    for result in USES.finditer(file.read_text()):
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", result["action"]), result[0]
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", result["comment"]), result[0]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

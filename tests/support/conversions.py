@@ -74,8 +74,8 @@ def numpy_dtype(name: str) -> np.dtype:
 def make(dtype: str, layout: str, readonly: bool, usm_type: str = "shared") -> sx.Tensor:
     numbers = (np.arange(24) % 2 if dtype == "bool" else np.arange(24)).reshape(4, 6)
     base = sx.empty((4, 6), dtype, usm_type=usm_type).copy_from(numbers.astype(numpy_dtype(dtype)))
-    found = LAYOUTS[layout](base)
-    return found.as_readonly() if readonly else found
+    result = LAYOUTS[layout](base)
+    return result.as_readonly() if readonly else result
 
 
 def cases() -> Iterator[sx.Tensor]:
@@ -138,9 +138,9 @@ def check_one(function: Any, x: Any, expected: np.ndarray, copy: bool | None) ->
         assert any(word in plan.reason for word in ("pass ", "install ", "convert ")), case
         return
     result = sx.exchange(x, function, copy=copy)
-    found = values(result)
-    assert (found.shape, str(found.dtype)) == (expected.shape, str(expected.dtype)), case
-    assert found.tobytes() == expected.tobytes(), case
+    outcome = values(result)
+    assert (outcome.shape, str(outcome.dtype)) == (expected.shape, str(expected.dtype)), case
+    assert outcome.tobytes() == expected.tobytes(), case
     at = address(result)
     if at is not None and expected.size:
         assert (at == address(x)) == (plan.copies == 0), case

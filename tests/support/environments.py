@@ -296,9 +296,9 @@ class Report:
         suite = ET.parse(junit_xml).getroot().find("testsuite")
         counts = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
         left_out = {
-            one.get("name").removeprefix(LEFT_OUT): int(one.get("value"))
-            for one in suite.findall("properties/property")
-            if one.get("name").startswith(LEFT_OUT)
+            prop.get("name").removeprefix(LEFT_OUT): int(prop.get("value"))
+            for prop in suite.findall("properties/property")
+            if prop.get("name").startswith(LEFT_OUT)
         }
         return cls(**counts, left_out=left_out)
 

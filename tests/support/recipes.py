@@ -30,15 +30,15 @@ _LIBRARY = re.compile(
 
 def pages(where: str) -> dict[str, dict[str, str]]:
     """The pages that run there: name -> settings of the stand-in GPU."""
-    found = {}
+    programs = {}
     for page in sorted(PAGES.glob("*.md")):
         match = _RUN.search(page.read_text())
         if match is None:
             raise ValueError(f"{page.name} does not say where it runs")
         if match["where"] == where:
             pairs = (match["settings"] or "").split()
-            found[page.name] = dict(pair.split("=") for pair in pairs)
-    return found
+            programs[page.name] = dict(pair.split("=") for pair in pairs)
+    return programs
 
 
 def libraries(text: str) -> dict[str, str]:

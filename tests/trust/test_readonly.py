@@ -48,28 +48,28 @@ COPIES = ways.select(ways.COPY, without={Tag.KEEPS_FLAG, Tag.INTERFACE, Tag.KERN
 def follow(tensor, name):
     """The result of a way, as a tensor; None: it refuses, as a loan to C, or gives a copy."""
     try:
-        found = WAYS[name].call(tensor) if WAYS[name].takes(tensor) else None
+        outcome = WAYS[name].call(tensor) if WAYS[name].takes(tensor) else None
     except BufferError:
-        found = None
-    if found is None:
+        outcome = None
+    if outcome is None:
         return None
     first, last = np.lib.array_utils.byte_bounds(tensor.to_numpy())
-    found = found.result() if isinstance(found, sx.memory.AsyncCopy) else found
-    if isinstance(found, ways.Address) or not first <= ways.address_of(found) < last:
+    outcome = outcome.result() if isinstance(outcome, sx.memory.AsyncCopy) else outcome
+    if isinstance(outcome, ways.Address) or not first <= ways.address_of(outcome) < last:
         return None
-    return found if isinstance(found, sx.Tensor) else sx.as_tensor(found)
+    return outcome if isinstance(outcome, sx.Tensor) else sx.as_tensor(outcome)
 
 
 @pytest.mark.parametrize("way", WAYS_IN)
 def test_ways_from_readonly_memory_are_readonly(way):
     tensor = WAYS_IN[way](array())
     assert_readonly(tensor)
-    followed = {name: found for name in STEPS if (found := follow(tensor, name)) is not None}
+    followed = {name: result for name in STEPS if (result := follow(tensor, name)) is not None}
     assert len(followed) > 25
-    for found in followed.values():
-        assert_readonly(found)
+    for result in followed.values():
+        assert_readonly(result)
         for name in ("Tensor.__getitem__", "Tensor.T", "from_dlpack", "as_tensor", "host_view"):
-            if (again := follow(found, name)) is not None:
+            if (again := follow(result, name)) is not None:
                 assert_readonly(again)
 
 
@@ -107,9 +107,9 @@ def assert_readonly(tensor):
 def test_copy_of_readonly_memory_is_writable(way):
     tensor = WAYS_IN[way](array())
     before = bits(tensor.to_numpy())
-    for name, one in COPIES.items():
-        if one.takes(tensor):
-            copied = one.call(tensor)
+    for name, copy_of in COPIES.items():
+        if copy_of.takes(tensor):
+            copied = copy_of.call(tensor)
             assert ways.is_writable(copied), name
             if isinstance(copied, sx.Tensor):
                 copied.copy_from(np.zeros((), tensor.dtype))

@@ -37,8 +37,8 @@ REFUSED = {
 
 def is_open(name, tensor):
     """Whether a consumer gets at the memory of a tensor so that it may write."""
-    found = WAYS[name].call(tensor)
-    return ways.is_within(ways.address_of(found), tensor) and ways.is_writable(found)
+    result = WAYS[name].call(tensor)
+    return ways.is_within(ways.address_of(result), tensor) and ways.is_writable(result)
 
 
 @pytest.mark.parametrize("name", [name for name in VIEWS if not WAYS[name].flagless])

@@ -64,7 +64,7 @@ def called(library: str, nm: str) -> tuple[set[str], set[str]]:
     lines = subprocess.check_output([nm, "-u", library], text=True).split("\n")
     names = {line.split()[-1] for line in lines if " U " in line}
     runtime = {name for name in names if name.startswith(("_ZN4sycl", "_ZNK4sycl"))}
-    return {name for name in runtime if not any(part in name for part in HARMLESS)}, (
+    return {name for name in runtime if not any(harmless in name for harmless in HARMLESS)}, (
         names & ALLOCATORS
     )
 

@@ -48,8 +48,8 @@ ENVIRONMENTS = ("cpu", "level_zero_v2")
 def tool(name: str) -> str:
     """A tool of this environment, or of the machine."""
     ours = Path(sys.executable).with_name(name)
-    found = str(ours) if ours.exists() else shutil.which(name)
-    return found or sys.exit(f"{name} is missing")
+    path = str(ours) if ours.exists() else shutil.which(name)
+    return path or sys.exit(f"{name} is missing")
 
 
 def configure(folder: Path, *options: str) -> None:

@@ -154,7 +154,9 @@ def test_export_under_a_usm_device_is_usm(private, halves):
         sx.zeros((2, 3), device=where).copy_from(array) for where in (None, private, *halves)
     ] + [sx.from_dlpack(array), sx.host_view(array), sx.host_view(sx.from_dlpack(array).copy())]
     for source in sources:
-        for entry in (one for one in sx.devices() if one.root_id == sx.device().id):
+        for entry in (
+            candidate for candidate in sx.devices() if candidate.root_id == sx.device().id
+        ):
             for copy in (None, True):
                 capsule = source.__dlpack__(dl_device=(14, entry.id), copy=copy, **VERSIONED)
                 taken = sx.from_dlpack(capsule)

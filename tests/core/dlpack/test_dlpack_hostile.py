@@ -85,7 +85,7 @@ def test_failed_wait_for_the_producers_queue_runs_a_python_deleter(monkeypatch):
         producer = cls(numbers())
         with pytest.raises(AttributeError, match="submitted_events"):
             sx.from_dlpack(producer)
-        assert [one.deleted for one in producer.made or cls.table.made] == [1]
+        assert [managed.deleted for managed in producer.made or cls.table.made] == [1]
 
 
 @pytest.mark.parametrize("case", HOSTILE)

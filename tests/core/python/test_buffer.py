@@ -36,21 +36,21 @@ def test_requests(name, request_name):
             buffers.ask(tensor, request)
         return
     for flags in (request, request | buffers.WRITABLE, request | buffers.FORMAT):
-        found = buffers.ask(tensor, flags)
-        assert found["len"] == array.nbytes
-        assert found["itemsize"] == 4
-        assert not found["readonly"]
-        assert not found["suboffsets"]
-        assert found["format"] == (b"i" if flags & buffers.FORMAT else None)
+        result = buffers.ask(tensor, flags)
+        assert result["len"] == array.nbytes
+        assert result["itemsize"] == 4
+        assert not result["readonly"]
+        assert not result["suboffsets"]
+        assert result["format"] == (b"i" if flags & buffers.FORMAT else None)
         if array.size:
-            assert found["buf"] == tensor.ptr
+            assert result["buf"] == tensor.ptr
         if request & buffers.ND and array.ndim:
-            assert found["ndim"] == array.ndim
-            assert found["shape"] == array.shape
+            assert result["ndim"] == array.ndim
+            assert result["shape"] == array.shape
         if request & buffers.STRIDES == buffers.STRIDES and array.ndim:
-            assert found["strides"] == tuple(stride * 4 for stride in tensor.strides)
+            assert result["strides"] == tuple(stride * 4 for stride in tensor.strides)
         else:
-            assert not found["strides"]
+            assert not result["strides"]
 
 
 @pytest.mark.parametrize("request_name", REQUESTS)

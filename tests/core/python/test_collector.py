@@ -178,9 +178,9 @@ HAND_BACK = {
     "from_dlpack(capsule)": lambda capsule, _: sx.from_dlpack(capsule),
     "as_tensor(capsule)": lambda capsule, _: sx.as_tensor(capsule),
     "from_dlpack(capsule, device)": lambda capsule, device: sx.from_dlpack(capsule, device=device),
-    "from_dlpack(producer)": lambda *parts: sx.from_dlpack(Producer(*parts)),
-    "as_tensor(producer)": lambda *parts: sx.as_tensor(Producer(*parts)),
-    "host_view(producer)": lambda *parts: sx.host_view(Producer(*parts)),
+    "from_dlpack(producer)": lambda *arguments: sx.from_dlpack(Producer(*arguments)),
+    "as_tensor(producer)": lambda *arguments: sx.as_tensor(Producer(*arguments)),
+    "host_view(producer)": lambda *arguments: sx.host_view(Producer(*arguments)),
 }
 
 

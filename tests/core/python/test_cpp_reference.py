@@ -35,12 +35,12 @@ NAME = re.compile(
 
 def without_blocks(text, begin, instead):
     """Put `instead` where `begin` and the braces that it opens are."""
-    while found := begin.search(text):
-        end, depth = found.end(), 1
+    while block := begin.search(text):
+        end, depth = block.end(), 1
         while depth:
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             end += 1
-        text = text[: found.start()] + found.expand(instead) + text[end:]
+        text = text[: block.start()] + block.expand(instead) + text[end:]
     return text
 
 
@@ -66,7 +66,12 @@ def test_sections_are_the_headers():
 @pytest.mark.parametrize("name", SECTIONS)
 def test_declared_names_are_described(name):
     declared = " ".join(declarations("\n".join(FENCE.findall(SECTIONS[name]))))
-    names = {one for found in NAME.findall(declared) for one in found if one}
+    names = {
+        declared_name
+        for groups in NAME.findall(declared)
+        for declared_name in groups
+        if declared_name
+    }
     text = FENCE.sub("", SECTIONS[name])
     described = set(re.findall(r"operator\S+|\w+", " ".join(re.findall(r"`([^`]*)`", text))))
     assert sorted(names - described) == []

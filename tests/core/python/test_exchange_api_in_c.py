@@ -88,6 +88,6 @@ def test_empty_and_scalar_arrays_are_allocated(lab, entries):
 )
 def test_impossible_allocation_calls_set_error_once(lab, place, device, dtype, shape, kind, words):
     """`set_error` is called once, takes the GIL, and leaves no Python exception."""
-    found, message = lab.allocate(sx.Tensor, place, device, dtype, shape)
-    assert found == kind
+    capsule, message = lab.allocate(sx.Tensor, place, device, dtype, shape)
+    assert capsule == kind
     assert words in message

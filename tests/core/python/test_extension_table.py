@@ -37,11 +37,11 @@ def test_block_of_an_extension_is_released_with_the_last_view(table, root, priva
         assert tensor.to_numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
         array = dpnp.from_dlpack(tensor)
         assert dpnp.asnumpy(array).tolist() == [[0, 3], [1, 4], [2, 5]]
-        part = tensor[1:]
+        view = tensor[1:]
         del tensor, array
         gc.collect()
         assert table.count_released() == released
-        del part  # dpctl's own thread may have held the array until now
+        del view  # dpctl's own thread may have held the array until now
         gc.collect()
         assert eventually(lambda wanted=released + 1: table.count_released() == wanted)
 

@@ -153,21 +153,23 @@ def must_be_copied(function, words):
     return "system" in words and not host_reads_all
 
 
-@pytest.mark.parametrize("wish", [{}, {"copy": None}, {"copy": True}, {"copy": False}], ids=str)
+@pytest.mark.parametrize(
+    "requested", [{}, {"copy": None}, {"copy": True}, {"copy": False}], ids=str
+)
 @pytest.mark.parametrize("name", THINGS)
 @pytest.mark.parametrize("function", IMPORTS)
-def test_import_gives_the_memory_or_a_copy(function, name, wish):
+def test_import_gives_the_memory_or_a_copy(function, name, requested):
     make, words = THINGS[name]
     words = words.split()
-    thing, copy = make(), wish.get("copy")
+    thing, copy = make(), requested.get("copy")
     alive, impossible = sx.memory.live_exports(), must_be_copied(function, words)
     # The memory of a bare capsule is the consumer's, which may copy it as it likes.
     if impossible and copy is False and not (name == "host capsule" and function is sx.host_view):
         with pytest.raises(sx.CopyRefusedError):
-            function(thing, **wish)
+            function(thing, **requested)
         assert sx.memory.live_exports() <= alive
         return
-    result = function(thing, **wish)
+    result = function(thing, **requested)
     copied = bool(copy or impossible)
     if "unknown" not in words:
         assert (address_of(result) == address_of(thing)) is not copied
@@ -187,14 +189,16 @@ def test_import_gives_the_memory_or_a_copy(function, name, wish):
         assert result.device is sx.device()
 
 
-@pytest.mark.parametrize("wish", [{}, {"copy": None}, {"copy": True}, {"copy": False}], ids=str)
+@pytest.mark.parametrize(
+    "requested", [{}, {"copy": None}, {"copy": True}, {"copy": False}], ids=str
+)
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("function", IMPORTS)
-def test_refused_import_says_why(function, name, wish):
+def test_refused_import_says_why(function, name, requested):
     make, expected, cause, words = REFUSED[name]
     alive = sx.memory.live_exports()
     with pytest.raises(expected, match=words) as caught:
-        function(make(), **wish)
+        function(make(), **requested)
     if cause is not ...:
         assert type(caught.value) is expected
         assert type(caught.value.__cause__) is (cause or type(None))

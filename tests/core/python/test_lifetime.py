@@ -145,14 +145,14 @@ def in_threads(work, count=8):
 def test_threads_that_drop_the_last_view():
     """Of 400 tensors, so that eight threads drop fifty each at the same time."""
     managed = [over(numbers(usm_type="shared")) for _ in range(400)]
-    tensors = [sx.from_dlpack(one.capsule()) for one in managed]
+    tensors = [sx.from_dlpack(producer.capsule()) for producer in managed]
 
     def work(number):
         for index in range(number, len(tensors), 8):
             tensors[index] = None
 
     in_threads(work)
-    assert [one.deleted for one in managed] == [1] * 400
+    assert [producer.deleted for producer in managed] == [1] * 400
 
 
 def test_deleter_without_the_gil_drops_python_objects():
@@ -322,10 +322,10 @@ TAKERS = {
 def test_view_of_a_weak_proxy_keeps_the_object(what, taker):
     """Fifty blocks of the same size would take the memory, had it been freed."""
     thing = WEAK[what]()
-    found = TAKERS[taker](weakref.proxy(thing))
+    result = TAKERS[taker](weakref.proxy(thing))
     del thing
     noise = [sx.empty(1000, "uint8").copy_from(np.full(1000, 0xEE, "uint8")) for _ in range(50)]
-    assert bits(ways.content(found)) == bits(values(1000, "uint8"))
+    assert bits(ways.content(result)) == bits(values(1000, "uint8"))
     del noise
 
 

@@ -51,8 +51,8 @@ def arrays():
 def test_usm_view_takes_arrays_of_each_library(views):
     for name, array, device in arrays():
         expected = sx.as_tensor(array, copy=False)
-        found = views.facts(array)
-        pointer, shape, strides, entry, kind, readonly, compact, entry_of_queue, nbytes = found
+        result = views.facts(array)
+        pointer, shape, strides, entry, kind, readonly, compact, entry_of_queue, nbytes = result
         assert pointer == expected.ptr, name
         assert (tuple(shape), tuple(strides)) == (expected.shape, expected.strides)
         assert entry == entry_of_queue == device.id == expected.device.id
@@ -225,7 +225,7 @@ def test_object_that_is_not_a_queue_is_named(views, given):
 
 def test_type_error_of_from_python_names_the_dtype_that_was_found(views):
     assert views.view_or_error(np.ones(3, "float32")) == 3
-    for array, found in (
+    for array, dtype_name in (
         (np.ones(3), "float64, 1"),
         (np.ones((2, 2), "float32"), "float32, 2"),
         (np.ones(3, "int8"), "int8, 1"),
@@ -233,7 +233,9 @@ def test_type_error_of_from_python_names_the_dtype_that_was_found(views):
         (np.ones(3, "complex64"), "complex64, 1"),
         (np.ones(3, ml_dtypes.bfloat16), "bfloat16, 1"),
     ):
-        said = rf"(?s)usm_view\[float32, 1\] is needed.* has another .*: it is usm_view\[{found}"
+        said = (
+            rf"(?s)usm_view\[float32, 1\] is needed.* has another .*: it is usm_view\[{dtype_name}"
+        )
         with pytest.raises(TypeError, match=said):
             views.view_or_error(array)
 

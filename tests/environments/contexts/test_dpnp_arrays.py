@@ -83,8 +83,8 @@ def test_dpnp_array_comes_in_as_a_view(places, source, way, arguments):
 
 def test_rows_are_registered_on_the_way(places):
     """A queue of dpctl's own on a tile has a context of its own; nobody has to register it."""
-    part = places.tile.sycl_device
-    array = dpnp.asarray(VALUES, sycl_queue=dpctl.SyclQueue(part))
+    sub_device = places.tile.sycl_device
+    array = dpnp.asarray(VALUES, sycl_queue=dpctl.SyclQueue(sub_device))
     count = len(sx.devices())
     tensor = sx.from_dlpack(array)
     assert len(sx.devices()) == count + 1

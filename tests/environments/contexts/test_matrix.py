@@ -24,7 +24,7 @@ HOST_VIEW = (Route.HOST_VIEW, Route.HOST_VIEW, Route.HOST_COPY)
 HOST_COPY = (Route.HOST_COPY, Route.REFUSE, Route.HOST_COPY)
 
 SOURCES = ("root", "sub-device", "private")
-WISHES = (
+REQUESTS = (
     "nothing",
     "same",
     "parent",
@@ -37,25 +37,28 @@ WISHES = (
 )
 
 
-def expected_routes(places, source, wish, usm_type):
+def expected_routes(places, source, requested, usm_type):
     """The rules: the routes for copy=None, False and True."""
     shareable = source == "root" or (
         source == "sub-device" and places.tiles_use_the_default_context
     )
     reachable = places.host_memory or usm_type != "device"
-    if wish == "host":
+    if requested == "host":
         return HOST_VIEW if reachable else HOST_COPY
     across = COPY if reachable or places.across_contexts else FAR
-    if wish in ("nothing", "parent"):
+    if requested in ("nothing", "parent"):
         return VIEW if shareable else across
-    if wish == "same" or (source, wish) in (("sub-device", "tile"), ("private", "private")):
+    if requested == "same" or (source, requested) in (
+        ("sub-device", "tile"),
+        ("private", "private"),
+    ):
         return VIEW
-    if wish == "other device":
+    if requested == "other device":
         return COPY if reachable or places.peers else FAR
-    return COPY if wish == "other platform" else across
+    return COPY if requested == "other platform" else across
 
 
-def wished_device(places, source, wish):
+def requested_device(places, source, requested):
     entries = {
         "same": places.sources[source],
         "parent": places.root,
@@ -65,9 +68,9 @@ def wished_device(places, source, wish):
         "other device": places.other_device,
         "other platform": places.other_platform,
     }
-    if wish in ("nothing", "host"):
-        return HOST if wish == "host" else None
-    entry = entries[wish]
+    if requested in ("nothing", "host"):
+        return HOST if requested == "host" else None
+    entry = entries[requested]
     return None if entry is None else entry.__dlpack_device__()
 
 
@@ -76,26 +79,26 @@ def tensor_on(places, source, usm_type):
 
 
 CELLS = [
-    pytest.param(source, wish, number, copy, id=f"{source}-{wish}-{copy}")
+    pytest.param(source, requested, number, copy, id=f"{source}-{requested}-{copy}")
     for source in SOURCES
-    for wish in WISHES
+    for requested in REQUESTS
     for number, copy in enumerate((None, False, True))
 ]
 
 
-def exists_here(places, wish):
+def exists_here(places, requested):
     """Platforms of one device each have no other device on one platform."""
-    return wish != "other device" or places.other_device is not None
+    return requested != "other device" or places.other_device is not None
 
 
 @pytest.mark.parametrize("usm_type", ["device", "shared"])
-@pytest.mark.parametrize(("source", "wish", "number", "copy"), CELLS)
-def test_export(places, count_copies, source, wish, number, copy, usm_type):
-    if not exists_here(places, wish):
+@pytest.mark.parametrize(("source", "requested", "number", "copy"), CELLS)
+def test_export(places, count_copies, source, requested, number, copy, usm_type):
+    if not exists_here(places, requested):
         assert not places.counted
         return
-    route = expected_routes(places, source, wish, usm_type)[number]
-    asked = wished_device(places, source, wish)
+    route = expected_routes(places, source, requested, usm_type)[number]
+    asked = requested_device(places, source, requested)
     tensor = tensor_on(places, source, usm_type)
     root = (14, places.root.id)
     assert tensor.__dlpack_device__() == root
@@ -124,7 +127,7 @@ def test_export(places, count_copies, source, wish, number, copy, usm_type):
     done = count_copies()
     if done is not None:  # a copy that the host can do is none of the GPU's
         reachable = usm_type != "device"
-        by_host = reachable and wish in ("host", "other platform")
+        by_host = reachable and requested in ("host", "other platform")
         assert done in ((0, COPIES[route]) if reachable or by_host else (COPIES[route],))
 
     taken = sx.from_dlpack(capsule)
@@ -140,13 +143,13 @@ def test_export(places, count_copies, source, wish, number, copy, usm_type):
     assert taken.to_numpy().tobytes() == seen.tobytes()
 
 
-@pytest.mark.parametrize(("source", "wish", "number", "copy"), CELLS)
-def test_move(places, count_copies, source, wish, number, copy):
+@pytest.mark.parametrize(("source", "requested", "number", "copy"), CELLS)
+def test_move(places, count_copies, source, requested, number, copy):
     """The same through `to_device` and `from_dlpack`: we ourselves know the entries."""
-    asked = wished_device(places, source, wish)
-    if not exists_here(places, wish) or asked in (None, HOST):
+    asked = requested_device(places, source, requested)
+    if not exists_here(places, requested) or asked in (None, HOST):
         return
-    route = expected_routes(places, source, wish, "device")[number]
+    route = expected_routes(places, source, requested, "device")[number]
     tensor = tensor_on(places, source, "device")
     for way in (
         lambda: tensor.to_device(asked, copy=copy),
@@ -175,8 +178,8 @@ def test_bytes_arrive_between_each_pair_of_entries(places, usm_type):
     """Bytes arrive from each entry in each other one, strided sources and targets included."""
     entries = [*places.sources.values(), places.sibling, places.other_platform]
     entries += [places.other_device] if places.other_device else []
-    for one in entries:
-        tensor = sx.empty((3, 4), usm_type=usm_type, device=one).copy_from(VALUES)
+    for first in entries:
+        tensor = sx.empty((3, 4), usm_type=usm_type, device=first).copy_from(VALUES)
         for other in entries:
             assert tensor.to_device(other, copy=True).to_numpy().tobytes() == VALUES.tobytes()
             target = sx.empty((4, 6), device=other).copy_from(np.zeros((4, 6), "float32"))

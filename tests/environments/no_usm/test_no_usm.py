@@ -83,10 +83,10 @@ def test_device_next_to_one_without_usm_works(cpu, usm_type):
         check_export(tensor)
         device = managed_in(tensor.__dlpack__(max_version=(1, 0))).dl_tensor.device
         assert (device.device_type, device.device_id) == (14, 1)
-        found = [sx.from_dlpack(tensor.__dlpack__())]
+        result = [sx.from_dlpack(tensor.__dlpack__())]
         if array.size:  # without an address it would go to the default device
-            found.append(sx.as_tensor(tensor.to_numpy()))
-        for again in found:
+            result.append(sx.as_tensor(tensor.to_numpy()))
+        for again in result:
             assert_same_view(again, array)
             if array.size:
                 assert (again.ptr, again.usm_type, again.device) == (tensor.ptr, usm_type, cpu)

@@ -46,8 +46,8 @@ def test_unless_that_is_forbidden(private, consumer, name):
 def test_context_aware_consumer_gets_a_view(private, consumer):
     tensor = tensor_in(private)
     for arguments in ({}, {"copy": False}, {"host_copy": False}):
-        found = sx.exchange(tensor, consumer, **arguments)
-        assert sx.as_tensor(found).ptr == tensor.ptr
+        result = sx.exchange(tensor, consumer, **arguments)
+        assert sx.as_tensor(result).ptr == tensor.ptr
     assert sx.explain(tensor, consumer).copies == 0
 
 

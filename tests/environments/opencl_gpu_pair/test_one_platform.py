@@ -37,10 +37,10 @@ class Interface:
 
 @pytest.fixture(scope="module")
 def gpus():
-    found = [device for device in sx.devices() if device.device_type == "gpu"]
-    assert len(found) == 2
-    assert found[0].sycl_context == found[1].sycl_context
-    return found
+    gpu_devices = [device for device in sx.devices() if device.device_type == "gpu"]
+    assert len(gpu_devices) == 2
+    assert gpu_devices[0].sycl_context == gpu_devices[1].sycl_context
+    return gpu_devices
 
 
 @pytest.fixture(params=[0, 1], ids=["first", "second"])

@@ -26,8 +26,8 @@ HOLD_US = 20_000_000  # longer than any test: a queue is held until `release`
 @pytest.fixture(scope="session")
 def gpus():
     """The entries of the two GPUs."""
-    found = [device for device in sx.devices() if device.device_type == "gpu"]
-    return [device for device in found if device.kind == "root"]
+    gpu_devices = [device for device in sx.devices() if device.device_type == "gpu"]
+    return [device for device in gpu_devices if device.kind == "root"]
 
 
 @pytest.fixture(scope="session")

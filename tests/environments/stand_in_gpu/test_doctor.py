@@ -26,9 +26,9 @@ def test_doctor():
             assert steps[f"device {device}: {test}"] == "ok"
 
     lacking = [entry.id for entry in sx.devices()[:3] if not entry.has_fp64]
-    found = [finding for finding in report["findings"] if finding["id"] == "no-fp64"]
-    assert bool(found) == bool(lacking)
-    for finding in found:
+    findings = [finding for finding in report["findings"] if finding["id"] == "no-fp64"]
+    assert bool(findings) == bool(lacking)
+    for finding in findings:
         assert [f"{entry} (Fake GPU" in finding["problem"] for entry in range(3)] == [
             entry in lacking for entry in range(3)
         ]

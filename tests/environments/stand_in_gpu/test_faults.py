@@ -63,9 +63,9 @@ def begun(source, device):
     return target.to_numpy(wait=False).result()
 
 
-def seen(found):
+def seen(result):
     """The elements, if they are known without a command of somebody else."""
-    return None if isinstance(found, ways.Address) else bits(ways.content(found))
+    return None if isinstance(result, ways.Address) else bits(ways.content(result))
 
 
 def written(world, way):
@@ -133,7 +133,7 @@ def world(gpus, cpu):
     return World(gpus, cpu)
 
 
-def settled():
+def release_and_count():
     """The live counters, without the memory that is kept for the next allocation."""
     counts = alive()
     _core.release_cached_memory()
@@ -147,20 +147,20 @@ def test_failing_runtime_call_leaves_everything_as_before(name, world, adapter, 
     allowed = (MemoryError, sx.SyclError, *([BufferError] if "exchange" in name else []))
     wanted = operation(world)
     sources = world.sources()
-    settled()
+    release_and_count()
     before = adapter.fakegpu_calls()
     assert operation(world) == wanted
     calls = adapter.fakegpu_calls() - before
-    live, allocations = settled(), blocks()
+    live, allocations = release_and_count(), blocks()
     for number in range(1, calls + 1):
         adapter.fakegpu_fail_at(number)
         try:
-            found = attempt(lambda: operation(world), *allowed)
+            result = attempt(lambda: operation(world), *allowed)
         finally:
             adapter.fakegpu_fail_at(0)
         # No error: what failed was tried again, or was a convenience.
-        assert found in (None, wanted), f"call {number} of {calls}"
-        assert settled() == live, f"call {number} of {calls}"
+        assert result in (None, wanted), f"call {number} of {calls}"
+        assert release_and_count() == live, f"call {number} of {calls}"
         assert blocks() == allocations, f"call {number} of {calls}"
     assert world.sources() == sources
     assert operation(world) == wanted
@@ -185,15 +185,15 @@ def test_failing_registration_leaves_no_half_entry(gpu, adapter):
 
 def test_failed_queue_of_an_entry_is_made_later(gpus, adapter):
     """The queue of an entry is made when it is first needed; a failure there is not for ever."""
-    parts = gpus[1].create_sub_devices("next_partitionable")
+    sub_devices = gpus[1].create_sub_devices("next_partitionable")
     adapter.fakegpu_fail_at(1)
     try:
-        sx.zeros(10, "uint8", device=parts[1])
+        sx.zeros(10, "uint8", device=sub_devices[1])
     except (sx.SyclError, MemoryError):
         pass
     finally:
         adapter.fakegpu_fail_at(0)
-    assert bits(sx.zeros(10, "uint8", device=parts[1]).to_numpy()) == bytes(10)
+    assert bits(sx.zeros(10, "uint8", device=sub_devices[1]).to_numpy()) == bytes(10)
 
 
 def test_failing_free_of_a_block_is_silent(gpu, adapter):
@@ -211,18 +211,18 @@ def test_asynchronous_error_is_raised_and_never_ends_the_process(world, adapter)
     surfaced = 0
     for name, operation in OPERATIONS.items():
         wanted = operation(world)
-        live = settled()
+        live = release_and_count()
         adapter.fakegpu_async_error_next()
         try:
-            found = operation(world)
+            result = operation(world)
         except (sx.SyclError, BufferError):
             surfaced += 1
         else:
-            assert found == wanted, name
+            assert result == wanted, name
         try:  # an operation without a command leaves the error to the next command
             world.a.to_numpy()
         except sx.SyclError:
             surfaced += 1
-        assert settled() == live
+        assert release_and_count() == live
         assert operation(world) == wanted
     assert surfaced >= len(OPERATIONS) // 2

@@ -119,8 +119,8 @@ def test_memory_of_anybody(make, gpu):
         handle = sx.ipc.handle(x[1])
         assert other.open(handle) == str(expected.tolist())
         other.tell("add")
-        for one, more in zip(x, (0, 1, 0), strict=True):
-            assert_equal(sx.as_tensor(one), expected + np.uint8(more))
+        for number, more in zip(x, (0, 1, 0), strict=True):
+            assert_equal(sx.as_tensor(number), expected + np.uint8(more))
 
 
 @pytest.mark.parametrize("key", [slice(7, None), slice(80, 10, -7)])
@@ -129,9 +129,9 @@ def test_handle_of_a_slice_opens_that_slice(make, key, gpu):
     expected = np.arange(100, dtype="uint8")
     make(gpu)
     whole = make(gpu)
-    part = whole[key]
+    view = whole[key]
     with Other() as other:
-        assert other.open(sx.ipc.handle(part)) == str(expected[key].tolist())
+        assert other.open(sx.ipc.handle(view)) == str(expected[key].tolist())
         other.tell("add")
     expected[key] += 1
     assert_equal(sx.as_tensor(whole), expected)
@@ -220,7 +220,7 @@ def test_memory_stays_as_long_as_somebody_has_it_open(gpu):
         gc.collect()
         assert eventually(lambda: records.waiting() == before + 1)
         new = [numbers(gpu).copy_from(np.zeros(100, "uint8")) for _ in range(50)]
-        assert address not in [one.ptr for one in new]
+        assert address not in [tensor.ptr for tensor in new]
         assert other.tell("add") == str(list(range(1, 101)))
         assert "does not share this memory any more" in late.tell("open", message)
         other.tell("close")

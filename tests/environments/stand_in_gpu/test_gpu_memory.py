@@ -189,7 +189,7 @@ def address_in(tensor):
     return managed_in(tensor.__dlpack__(stream=-1, max_version=(1, 0))).dl_tensor.data
 
 
-@pytest.mark.parametrize("case", ["one queue", "many queues", "recorded at the export"])
+@pytest.mark.parametrize("case", ["block queue", "many queues", "recorded at the export"])
 def test_block_with_work_on_a_named_queue_is_not_handed_out(gpu, hold, case):
     """The consumer drops its view while the queue that it named still writes."""
 
@@ -201,8 +201,8 @@ def test_block_with_work_on_a_named_queue_is_not_handed_out(gpu, hold, case):
     tensor = sx.empty(1000, "uint8", device=gpu)
     tensor.wait()  # for copies that an earlier test has left: a graph cannot depend on them
     earlier = [new_queue() for _ in range(20 if case == "many queues" else 0)]
-    for one in earlier:
-        managed, versioned = take(tensor.__dlpack__(stream=one, max_version=(1, 0)))
+    for block in earlier:
+        managed, versioned = take(tensor.__dlpack__(stream=block, max_version=(1, 0)))
         call_deleter(managed, versioned=versioned)
     records = case == "recorded at the export"
     with graphs.recording(queue) if records else contextlib.nullcontext():

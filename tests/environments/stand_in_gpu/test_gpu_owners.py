@@ -80,9 +80,9 @@ def test_memory_at_the_address_of_a_freed_private_block(gpu, private):
     give_back()
     block = made_at(address, gpu.sycl_queue)
     for array in (np.asarray(block), np.asarray(block)[NBYTES // 2 :]):
-        found = sx.as_tensor(array, device=gpu, copy=False)
-        assert (found.device, found.usm_type) == (gpu, "shared")
-        found.__dlpack__(copy=False)
+        result = sx.as_tensor(array, device=gpu, copy=False)
+        assert (result.device, result.usm_type) == (gpu, "shared")
+        result.__dlpack__(copy=False)
 
 
 @until_an_address_comes_again
@@ -108,5 +108,5 @@ def test_host_array_that_ends_beyond_usm_is_refused_with_a_way_out(gpu):
     beyond = at(memory._pointer, 68)  # the rest of the page can be read
     with pytest.raises(BufferError, match=words):
         sx.as_tensor(beyond, device=gpu)
-    found = sx.as_tensor(np.array(beyond), device=gpu)
-    assert found.to_numpy()[:64].tolist() == list(range(64))
+    result = sx.as_tensor(np.array(beyond), device=gpu)
+    assert result.to_numpy()[:64].tolist() == list(range(64))

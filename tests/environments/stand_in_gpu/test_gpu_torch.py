@@ -32,10 +32,10 @@ class Xpu(types.ModuleType):
         if x.__dlpack_device__()[0] != 14:
             return sx.from_dlpack(x)
         capsule = x.__dlpack__(max_version=(1, 0), stream=-1)
-        found = sx.from_dlpack(capsule)
-        if found.usm_type != "device" or found.device.kind != "root":
+        result = sx.from_dlpack(capsule)
+        if result.usm_type != "device" or result.device.kind != "root":
             raise RuntimeError("Pointer argument is not of a root device")
-        return found
+        return result
 
 
 @pytest.fixture
@@ -57,10 +57,10 @@ def test_memory_of_a_tile_goes_to_its_root(tiles, gpu, torch, copy):
     tensor = on(tiles[1])
     if tensor.device._entry.default_context is False:
         pytest.fail("tiles are bound to the default context on Level Zero")
-    found = sx.exchange(tensor, torch, copy=copy)
-    assert (found.device, found.usm_type) == (gpu, "device")
-    assert found.ptr != tensor.ptr
-    assert_equal(found, values((4, 6), "int32"))
+    result = sx.exchange(tensor, torch, copy=copy)
+    assert (result.device, result.usm_type) == (gpu, "device")
+    assert result.ptr != tensor.ptr
+    assert_equal(result, values((4, 6), "int32"))
     assert [kind for kind, _ in torch.seen] == [14]
     plan = sx.explain(tensor, torch, copy=copy)
     assert plan.copies == 1
@@ -78,9 +78,9 @@ def test_tile_is_refused_without_a_copy(tiles, torch):
 
 def test_private_context_is_copied_to_the_default(gpu, torch):
     private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
-    found = sx.exchange(on(private), torch)
-    assert found.device is gpu
-    assert_equal(found, values((4, 6), "int32"))
+    result = sx.exchange(on(private), torch)
+    assert result.device is gpu
+    assert_equal(result, values((4, 6), "int32"))
 
 
 @pytest.mark.parametrize("on_tile", [False, True])
@@ -91,9 +91,9 @@ def test_pending_work_is_done_before_torch_is_asked(gpu, tiles, torch, adapter, 
     memoryview(ones)[:] = b"\1" * 4096
     adapter.fakegpu_set_delay_us(50_000)
     tensor.sycl_queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), ones, 4096)
-    found = sx.exchange(tensor, torch)
+    result = sx.exchange(tensor, torch)
     assert torch.seen == [(14, False)]
-    assert (found.to_numpy() == np.uint8(1)).all()
+    assert (result.to_numpy() == np.uint8(1)).all()
 
 
 def test_negative_stride_is_copied_on_the_device(gpu, tiles, torch):
@@ -102,9 +102,9 @@ def test_negative_stride_is_copied_on_the_device(gpu, tiles, torch):
         tensor = on(device)[::-1]
         plan = sx.explain(tensor, torch)
         assert (plan.route.value, plan.copies) == (Route.COPY.value, 1)
-        found = sx.exchange(tensor, torch)
-        assert found.device is gpu
-        assert_equal(found, values((4, 6), "int32")[::-1])
+        result = sx.exchange(tensor, torch)
+        assert result.device is gpu
+        assert_equal(result, values((4, 6), "int32")[::-1])
         assert [kind for kind, _ in torch.seen] == [14]
         with pytest.raises(
             sx.CopyRefusedError, match="negative strides|only memory of root devices"
@@ -114,5 +114,5 @@ def test_negative_stride_is_copied_on_the_device(gpu, tiles, torch):
 
 def test_positive_strides_are_a_view(gpu, torch):
     tensor = on(gpu)[::2, 1::3].T
-    found = sx.exchange(tensor, torch, copy=False)
-    assert (found.ptr, found.strides) == (tensor.ptr, tensor.strides)
+    result = sx.exchange(tensor, torch, copy=False)
+    assert (result.ptr, result.strides) == (tensor.ptr, tensor.strides)

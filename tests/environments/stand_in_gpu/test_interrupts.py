@@ -127,15 +127,15 @@ def test_handler_that_does_not_raise_does_not_end_the_wait(gpu, hold, adapter):
 
 def test_ctrl_c_leaves_the_waits_of_threads(gpu, hold):
     """Ctrl-C is the main thread's."""
-    a, found = on(gpu)[0], []
-    thread = threading.Thread(target=lambda: found.append(a.to_numpy()))
+    a, results = on(gpu)[0], []
+    thread = threading.Thread(target=lambda: results.append(a.to_numpy()))
     with hold() as held:
         thread.start()
         with pytest.raises(KeyboardInterrupt):
             interrupted(lambda: time.sleep(60))
         held.release()
         thread.join()
-    assert bits(found[0]) == bits(SMALL)
+    assert bits(results[0]) == bits(SMALL)
 
 
 def test_block_between_two_gpus_stays_until_the_second_has_read_it(gpus, adapter, peers):

@@ -55,13 +55,13 @@ class Counts:
     """Counts outcomes, for the page of them, and how often this package was asked for something."""
 
     def __init__(self) -> None:
-        self.found: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         for name in ("as_tensor", "from_dlpack", "host_view"):
             setattr(sx, name, self.counted(getattr(sx, name)))
 
     def counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*values: Any, **named: Any) -> Any:
-            self.found["asked"] += 1
+            self.counts["asked"] += 1
             return function(*values, **named)
 
         return call
@@ -69,10 +69,10 @@ class Counts:
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.when == "call" or report.skipped:
             known = report.skipped and hasattr(report, "wasxfail")
-            self.found["known" if known else report.outcome] += 1
+            self.counts["known" if known else report.outcome] += 1
 
     def pytest_sessionfinish(self) -> None:
-        Path(os.environ["SYCL_EXT_SUITE_COUNTS"]).write_text(json.dumps(self.found))
+        Path(os.environ["SYCL_EXT_SUITE_COUNTS"]).write_text(json.dumps(self.counts))
 
 
 counts = Counts()  # before an adapter takes the functions

@@ -34,7 +34,7 @@ def import_tests(tests: Any, *modules: StandIn) -> ModuleType:
     before = {module.__name__: sys.modules[module.__name__] for module in modules}
     sys.modules.update({module.__name__: module for module in modules})
     try:
-        found: ModuleType = tests.obj
-        return found
+        test_module: ModuleType = tests.obj
+        return test_module
     finally:
         sys.modules.update(before)

@@ -37,8 +37,8 @@ class Made(type):
         return ours(core.Tensor(*values, **named))
 
     def __getattr__(cls, name: str) -> Any:
-        found = getattr(core.Tensor, name)
-        return (lambda *v, **n: ours(found(*v, **n))) if name in MADE else found
+        attribute = getattr(core.Tensor, name)
+        return (lambda *v, **n: ours(attribute(*v, **n))) if name in MADE else attribute
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, core.Tensor)

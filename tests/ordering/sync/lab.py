@@ -130,7 +130,7 @@ class Bench:
         """Repeat something that has to see the value it is called with; return the failures."""
         self.control.fakegpu_set_delay_us(delay_us)
         seen = [(value, repeat(value)) for value in range(1, repetitions + 1)]
-        return [(value, found) for value, found in seen if found != {value}]
+        return [(value, values) for value, values in seen if values != {value}]
 
     def is_stale(self, repeat: Callable[[int], set[int]]) -> bool:
         """Whether most of many reads are; a busy machine may need longer pauses for that."""

@@ -57,41 +57,45 @@ def allocations(calls):
     return {name: n for name, n in calls.items() if re.fullmatch(r"urUSM\w*Alloc", name)}
 
 
-def those(traced, claim):
+def routes_claiming(traced, claim):
     """Route -> the commands that copy, how many were claimed, and calls that allocate."""
-    found = {}
+    copies_of_route = {}
     for route, calls in traced.items():
         if route.startswith(f"{claim} | "):
             copies = {name: n for name, n in commands(calls).items() if name not in ORDER}
-            found[route] = copies, int(route.rpartition(" | ")[2]), allocations(calls)
-    assert found
-    return found
+            copies_of_route[route] = copies, int(route.rpartition(" | ")[2]), allocations(calls)
+    assert copies_of_route
+    return copies_of_route
 
 
 def test_view_copies_nothing(traced):
     assert {
-        route: found for route, found in those(traced, "view").items() if found[0] or found[2]
+        route: copies
+        for route, copies in routes_claiming(traced, "view").items()
+        if copies[0] or copies[2]
     } == {}
 
 
 def test_as_many_copies_as_are_claimed(traced):
     assert {
-        route: found
-        for route, found in those(traced, "copies").items()
-        if found[0] != {"urEnqueueUSMMemcpy": found[1]}
+        route: copies
+        for route, copies in routes_claiming(traced, "copies").items()
+        if copies[0] != {"urEnqueueUSMMemcpy": copies[1]}
     } == {}
 
 
 def test_copies_by_the_host(traced):
     """On a CPU device plain memcpy is faster than a command, so there is none."""
     assert {
-        route: found for route, found in those(traced, "copies by the host").items() if found[0]
+        route: copies
+        for route, copies in routes_claiming(traced, "copies by the host").items()
+        if copies[0]
     } == {}
 
 
 def test_trace_sees_allocations(traced):
     """The tests above could fail."""
-    ((_, _, allocated),) = those(traced, "allocation").values()
+    ((_, _, allocated),) = routes_claiming(traced, "allocation").values()
     assert allocated == {"urUSMDeviceAlloc": 1}
 
 

@@ -158,10 +158,10 @@ def test_devices_that_cannot_be_listed():
 
 def test_devices(capsys):
     assert main(["devices"]) == 0
-    found = capsys.readouterr().out.partition("\n\nsettings")[0].split("\n\n")
-    assert len(found) == len(devices_command.TABLES)
+    tables = capsys.readouterr().out.partition("\n\nsettings")[0].split("\n\n")
+    assert len(tables) == len(devices_command.TABLES)
     first, everything = sx.device(0), ""
-    for columns, text in zip(devices_command.TABLES, found, strict=True):
+    for columns, text in zip(devices_command.TABLES, tables, strict=True):
         header, *rows = text.splitlines()
         assert len(rows) == len(sx.devices())
         for column in columns[1:]:
@@ -203,19 +203,21 @@ def test_devices_fit_100_columns(capsys):
 
 
 def test_devices_for_programs(capsys):
-    part = sx.device(0).create_sub_devices(1)[0]
+    sub_device = sx.device(0).create_sub_devices(1)[0]
     assert main(["devices", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [device["id"] for device in found["devices"]] == [device.id for device in sx.devices()]
-    first = found["devices"][0]
+    described = json.loads(capsys.readouterr().out)
+    assert [device["id"] for device in described["devices"]] == [
+        device.id for device in sx.devices()
+    ]
+    first = described["devices"][0]
     assert (first["kind"], first["parent"]) == ("root", None)
     assert first["filter_string"] == sx.device(0).filter_string
-    assert found["devices"][part.id]["parent"] == 0
+    assert described["devices"][sub_device.id]["parent"] == 0
     assert "shared" in first["host_accessible"]
     assert (first["uuid"], first["pci_address"]) == (sx.device(0).uuid, None)
     assert first["total_memory"] == sx.device(0).total_memory
     assert (first["free_memory"], first["numa_node"], first["local_cpus"]) == (None, None, None)
-    assert found["environment"] == devices_command.environment_lines(os.environ)
+    assert described["environment"] == devices_command.environment_lines(os.environ)
 
 
 def test_devices_json_without_a_device_is_an_empty_list():

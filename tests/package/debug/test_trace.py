@@ -49,15 +49,15 @@ CONFIGURED = "logging.basicConfig("
 
 def lines_of(script, level, variables):
     """Code -> its lines; and the refused object, under the last of them."""
-    found: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     for line in environments.python(script, {**environments.cpu(), **variables}).splitlines():
         name, of_line, message = line.split("|")
         if name == "marker":
-            found[message] = []
+            lines[message] = []
         elif name == "sycl_ext":
             assert of_line == level
-            list(found.values())[-1].append(message)
-    return found
+            list(lines.values())[-1].append(message)
+    return lines
 
 
 @pytest.fixture(scope="module", params=["variable", "logger"])
@@ -76,7 +76,7 @@ def test_trace_line_says_route_bytes_and_copies(lines, code):
 
 
 def test_exchanges_have_a_trace_line_each(lines):
-    assert [len(found) for found in lines.values()] == [1] * (len(EXCHANGES) - 1) + [2]
+    assert [len(of_exchange) for of_exchange in lines.values()] == [1] * (len(EXCHANGES) - 1) + [2]
 
 
 def test_refusal_has_a_trace_line(lines):

@@ -19,12 +19,12 @@ MIB = 1 << 20
 
 
 def of(device=None, usm_type="device"):
-    found = statistics(sx.device() if device is None else device)
-    return found.get((sx.device(device), usm_type), Statistics(0, 0, 0, 0))
+    usage = statistics(sx.device() if device is None else device)
+    return usage.get((sx.device(device), usm_type), Statistics(0, 0, 0, 0))
 
 
 @pytest.fixture(autouse=True)
-def _settled():
+def _without_earlier_blocks():
     """Blocks of earlier tests, which are freed when their work is done, are gone."""
     gc.collect()
     assert eventually(lambda: not _core._test.deferred_frees())
@@ -154,10 +154,10 @@ def test_callback_may_raise_and_allocate():
 
 def test_root_limit_holds_for_contexts_and_sub_devices():
     private = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
-    (part, _) = sx.device().create_sub_devices([1, 1])
+    (sub_device, _) = sx.device().create_sub_devices([1, 1])
     asked = []
     limit(sx.device(), 0, asked.append)
-    for device in (private, part):
+    for device in (private, sub_device):
         with pytest.raises(MemoryError, match=f"allows device {sx.device().id}"):
             sx.empty(3, device=device)
     assert len(asked) == 2
@@ -171,13 +171,13 @@ def test_root_limit_holds_for_contexts_and_sub_devices():
 
 def test_allocation_that_the_callback_of_another_thread_waits_for_fails():
     """The callback may wait for it, which was a deadlock, or an endless recursion."""
-    found = []
+    result = []
 
     def allocate():
         try:
-            found.append(sx.empty(1000, "uint8"))
+            result.append(sx.empty(1000, "uint8"))
         except MemoryError as error:
-            found.append(error)
+            result.append(error)
 
     def wait_for_another(nbytes):
         thread = threading.Thread(target=allocate)
@@ -188,14 +188,14 @@ def test_allocation_that_the_callback_of_another_thread_waits_for_fails():
     limit(sx.device(), 0, wait_for_another)
     with pytest.raises(MemoryError, match="memory.limit"):
         sx.empty(1000, "uint8")
-    assert [type(one) for one in found] == [MemoryError]
+    assert [type(outcome) for outcome in result] == [MemoryError]
 
 
 def test_allocations_of_several_threads_get_the_room_that_the_callback_makes():
     """All but one failed while the callback ran."""
     size = 1 << 17
     spare = [sx.empty(size, "uint8") for _ in range(60)]
-    found, start = [], threading.Barrier(6)
+    result, start = [], threading.Barrier(6)
 
     def make_room(nbytes):
         spare.pop()
@@ -205,9 +205,9 @@ def test_allocations_of_several_threads_get_the_room_that_the_callback_makes():
     def allocate():
         start.wait()
         try:
-            found.extend([sx.empty(size, "uint8") for _ in range(8)])
+            result.extend([sx.empty(size, "uint8") for _ in range(8)])
         except MemoryError as error:
-            found.append(error)
+            result.append(error)
 
     limit(sx.device(), of().live_bytes + of(usm_type="shared").live_bytes, make_room)
     threads = [threading.Thread(target=allocate) for _ in range(6)]
@@ -215,7 +215,7 @@ def test_allocations_of_several_threads_get_the_room_that_the_callback_makes():
         thread.start()
     for thread in threads:
         thread.join()
-    assert [type(one) for one in found] == [sx.Tensor] * 48
+    assert [type(outcome) for outcome in result] == [sx.Tensor] * 48
 
 
 def test_child_forked_during_the_callback_has_the_callback():

@@ -89,8 +89,8 @@ def test_from_queue_to_queue():
     assert [ref for ref in between if ref() is not None] == between[-1:]
     assert tensor.base is first
     assert tensor.sycl_queue == queues[2]
-    part = tensor[50:].to_device(queues[0])
-    assert (part.base, part.ptr, part.size) == (first, first.ptr + 200, 50)
+    view = tensor[50:].to_device(queues[0])
+    assert (view.base, view.ptr, view.size) == (first, first.ptr + 200, 50)
 
 
 def test_queue_of_a_private_context_takes_a_copy(private):

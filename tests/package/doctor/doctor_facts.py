@@ -81,7 +81,7 @@ def no_device(**changes):
 
 def steps_with(name, outcome, detail=""):
     """The steps of WELL, one of which went another way."""
-    return tuple(Step(name, outcome, detail) if name == one.name else one for one in STEPS)
+    return tuple(Step(name, outcome, detail) if name == step.name else step for step in STEPS)
 
 
 def fails(what, detail, outcome="failed", **changes):

@@ -51,9 +51,9 @@ def test_problems_come_before_warnings():
         steps=steps_with("device 0: copy", "failed", "AssertionError: no"),
         drivers=(ICD, Driver("/no.so", "/etc/a.icd", "OSError: no")),
     )
-    found = checks.examine(machine)
-    assert [finding.severity for finding in found] == ["problem", "warning", "warning"]
-    assert "RESULT: 1 problem and 2 warnings" in report.as_text(machine, found)
+    findings = checks.examine(machine)
+    assert [finding.severity for finding in findings] == ["problem", "warning", "warning"]
+    assert "RESULT: 1 problem and 2 warnings" in report.as_text(machine, findings)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_problems_come_before_warnings():
     [((), (0, 0)), (("warning",), (0, 1)), (("warning", "problem"), (1, 1))],
 )
 def test_exit_codes(severities, codes, monkeypatch):
-    found = [Finding("problem", "cause", "cure", severity=severity) for severity in severities]
-    monkeypatch.setattr(command, "examine", lambda machine: found)
+    findings = [Finding("problem", "cause", "cure", severity=severity) for severity in severities]
+    monkeypatch.setattr(command, "examine", lambda machine: findings)
     monkeypatch.setattr(command, "as_text", lambda *_: "")
     assert (main(["doctor"]), main(["doctor", "--strict"])) == codes

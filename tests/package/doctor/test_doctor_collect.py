@@ -48,9 +48,9 @@ def test_driver_named_by_the_package_is_not_of_the_environment(monkeypatch):
 def test_drivers_in_files(tmp_path):
     (tmp_path / "a.icd").write_text("/a.so\n")
     (tmp_path / "b.icd").write_text("")
-    found = named({"OCL_ICD_VENDORS": str(tmp_path)})
-    assert found == [("/a.so", str(tmp_path / "a.icd")), ("", str(tmp_path / "b.icd"))]
-    broken = Machine(_named=found).drivers
+    result = named({"OCL_ICD_VENDORS": str(tmp_path)})
+    assert result == [("/a.so", str(tmp_path / "a.icd")), ("", str(tmp_path / "b.icd"))]
+    broken = Machine(_named=result).drivers
     assert "cannot open" in broken[0].error
     assert "no library is named" in broken[1].error
 
@@ -93,8 +93,8 @@ def test_group_without_a_name_is_a_number(tmp_path):
     node.write_text("")
     if os.geteuid() == 0:
         os.chown(node, -1, 54321)
-    (found,) = Machine(tmp_path).nodes
-    assert found.group == (
+    (device_node,) = Machine(tmp_path).nodes
+    assert device_node.group == (
         "54321" if os.geteuid() == 0 else machine.name_of(grp.getgrgid, os.getgid())
     )
     assert machine.name_of(grp.getgrgid, 1 << 30) == str(1 << 30)
@@ -112,9 +112,9 @@ def test_packages_that_pip_does_not_know(monkeypatch):
         raise machine.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(machine.metadata, "distribution", unknown)
-    found = Machine()
-    assert (found.packages, found.requirements) == ({}, ())
-    assert found.origin == shlex.quote(str(ROOT))  # these are the sources
+    collected = Machine()
+    assert (collected.packages, collected.requirements) == ({}, ())
+    assert collected.origin == shlex.quote(str(ROOT))  # these are the sources
 
 
 # ---- packages ------------------------------------------------------------------------------------
@@ -131,9 +131,12 @@ def test_packages_that_pip_does_not_know(monkeypatch):
     ],
 )
 def test_origin_of_the_package_is_that_of_pip(record, arguments, monkeypatch):
-    found, package = Machine(), Mock(**{"read_text.return_value": record and json.dumps(record)})
+    collected, package = (
+        Machine(),
+        Mock(**{"read_text.return_value": record and json.dumps(record)}),
+    )
     monkeypatch.setattr(machine, "installed", lambda name: package)
-    assert found.origin == arguments
+    assert collected.origin == arguments
 
 
 def test_ptrace_scope_is_read(tmp_path):
@@ -155,5 +158,5 @@ def test_failed_import_leaves_devices_untested(tmp_path, monkeypatch):
     order = {"packages": ["sycl_ext", "dpctl"], "tests": "SHORT", "skip": []}
     probe.Probe(order, tmp_path / "report").run()
     lines = map(json.loads, (tmp_path / "report").read_text().splitlines())
-    steps = [(one["step"], one["outcome"]) for one in lines if "step" in one]
+    steps = [(line["step"], line["outcome"]) for line in lines if "step" in line]
     assert steps == [("import sycl_ext", "failed"), ("import dpctl", "ok")]

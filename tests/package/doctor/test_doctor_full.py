@@ -90,8 +90,8 @@ def test_full_self_test_has_the_expected_outcomes(name, tmp_path):
             for step in facts["steps"]
             if step["name"].startswith(prefix)
         }
-        found = {step: values["outcome"] for step, values in steps.items()}
-        assert found == outcomes, steps
+        outcome_of = {step: values["outcome"] for step, values in steps.items()}
+        assert outcome_of == outcomes, steps
         assert shares in steps.get("second process", {"detail": ""})["detail"]
     assert done.returncode == 0
 
@@ -200,9 +200,9 @@ def test_full_report_shows_the_outcomes():
     ],
 )
 def test_ptrace_scope_is_a_warning_for_gpus(scope, devices, words):
-    found = checks.examine(well(ptrace_scope=scope, devices=devices, gpus=()))
-    assert [finding.id for finding in found] == ([] if words is None else ["ptrace-scope"])
-    for finding in found:
+    findings = checks.examine(well(ptrace_scope=scope, devices=devices, gpus=()))
+    assert [finding.id for finding in findings] == ([] if words is None else ["ptrace-scope"])
+    for finding in findings:
         assert finding.severity == "warning"
         assert finding.cure == "sudo sysctl kernel.yama.ptrace_scope=0"
         assert words in finding.then

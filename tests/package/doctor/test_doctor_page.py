@@ -29,8 +29,8 @@ def test_errors_page_quotes_the_messages(error):
 def test_report_fields_are_documented():
     """The fields are what programs rely on: new ones are described, none goes away unseen."""
     text = (ROOT / "docs" / "doctor.md").read_text()
-    own = (one for one in vars(machine).values() if is_dataclass(one))
-    records = [Finding, *(one for one in own if one.__module__ == machine.__name__)]
+    own = (value for value in vars(machine).values() if is_dataclass(value))
+    records = [Finding, *(value for value in own if value.__module__ == machine.__name__)]
     names = {field.name for record in records for field in fields(record)}
     ids = (row[1] for row in BROKEN.values())
     for name in (*well().facts(), *names, *ids):

@@ -42,7 +42,7 @@ def examine(*arguments, **how):
     done = doctor("--json", *arguments, **how)
     assert done.stderr == ""
     report = json.loads(done.stdout)
-    report["findings"] = [one for one in report["findings"] if one["id"] != "no-usm"]
+    report["findings"] = [finding for finding in report["findings"] if finding["id"] != "no-usm"]
     return done.returncode, report
 
 

@@ -34,13 +34,13 @@ def test_conversion_function_is_right_or_refused(name):
     "x", [usm, lambda: INT64, lambda: torch.arange(24).reshape(4, 6), lambda: sx.host_view(INT64)]
 )
 def test_torch_asarray_keeps_dtype_and_shape(x):
-    found = sx.exchange(x(), torch.asarray)
-    assert (found.dtype, found.tolist()) == (torch.int64, INT64.tolist())
+    result = sx.exchange(x(), torch.asarray)
+    assert (result.dtype, result.tolist()) == (torch.int64, INT64.tolist())
 
 
 def test_partial_function_is_given_what_its_function_takes():
-    found = sx.exchange(usm(), functools.partial(torch.asarray, dtype=torch.float64))
-    assert (found.dtype, found.tolist()) == (torch.float64, INT64.tolist())
+    result = sx.exchange(usm(), functools.partial(torch.asarray, dtype=torch.float64))
+    assert (result.dtype, result.tolist()) == (torch.float64, INT64.tolist())
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_function_in_c_is_given_a_numpy_array_in_the_end():
     """It refuses the type of its argument before any Python code has run."""
     take = type("Take", (), {"__call__": staticmethod(torch.from_numpy)})()
     tensor = usm()
-    found = sx.exchange(tensor, take)
-    assert (found.data_ptr(), found.tolist()) == (tensor.ptr, INT64.tolist())
+    result = sx.exchange(tensor, take)
+    assert (result.data_ptr(), result.tolist()) == (tensor.ptr, INT64.tolist())
     with pytest.raises(TypeError, match="sequence item 0"):
         sx.exchange(tensor, "".join)
 
@@ -163,9 +163,9 @@ def of_library(package, function):
 def test_numpy_array_of_a_reversed_tensor_is_a_view(package):
     reversed_ = usm()[::-1]
     for copy in (None, False):
-        found = sx.exchange(reversed_, of_library(package, lambda array: array), copy=copy)
-        assert found.ctypes.data == reversed_.ptr, copy
-        assert found.tolist() == INT64[::-1].tolist()
+        result = sx.exchange(reversed_, of_library(package, lambda array: array), copy=copy)
+        assert result.ctypes.data == reversed_.ptr, copy
+        assert result.tolist() == INT64[::-1].tolist()
 
 
 @pytest.mark.parametrize("package", OF_NUMPY)

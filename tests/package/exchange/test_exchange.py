@@ -112,9 +112,9 @@ def test_module_name_stands_for_its_module(monkeypatch):
     monkeypatch.setitem(sys.modules, "library_of_arrays", library)
     tensor = usm()
     for name in ("numpy", "library_of_arrays"):
-        found = sx.exchange(tensor, name)
-        assert isinstance(found, np.ndarray)
-        assert found.ctypes.data == tensor.ptr
+        result = sx.exchange(tensor, name)
+        assert isinstance(result, np.ndarray)
+        assert result.ctypes.data == tensor.ptr
         assert sx.explain(tensor, name) == sx.explain(tensor, sys.modules[name])
     assert sx.exchange(tensor, "cpu").device is sx.device("cpu")
 
@@ -255,9 +255,9 @@ def test_layout_that_needs_a_copy_counts_as_one():
         ((name, _),) = arguments.items()
         with pytest.raises(sx.CopyRefusedError, match=f"{name}=False.*compact arrays only"):
             sx.exchange(tensor, jax, **arguments)
-    found = sx.exchange(tensor, jax)
-    assert np.array_equal(found, VALUES[:, ::2])
-    assert found.flags.c_contiguous
+    result = sx.exchange(tensor, jax)
+    assert np.array_equal(result, VALUES[:, ::2])
+    assert result.flags.c_contiguous
     assert sx.explain(tensor, jax).copies == 1
     compact = usm()
     assert sx.exchange(compact, jax, host_copy=False).ctypes.data == compact.ptr

@@ -131,14 +131,14 @@ def test_exchange_of_a_subclass_follows_its_plan(consumer):
             with pytest.raises(plan.error, match=re.escape(plan.reason)):
                 sx.exchange(array, consumer, copy=copy)
             continue
-        found = sx.as_tensor(sx.exchange(array, consumer, copy=copy), copy=False)
-        assert found.to_numpy().tolist() == list(range(6))
-        assert (found.ptr == array.exported.ptr) == (plan.copies == 0)
+        result = sx.as_tensor(sx.exchange(array, consumer, copy=copy), copy=False)
+        assert result.to_numpy().tolist() == list(range(6))
+        assert (result.ptr == array.exported.ptr) == (plan.copies == 0)
 
 
 def named(where, private):
     if isinstance(where, list):
-        return [named(one, private) for one in where]
+        return [named(device, private) for device in where]
     return private if where == "private" else where
 
 
@@ -168,9 +168,9 @@ def compare_once(x, consumer, options, plan):
         assert type(caught.value) is plan.error, case
         assert str(caught.value) == plan.reason, case
         return
-    found = sx.exchange(x, consumer, **options)
+    result = sx.exchange(x, consumer, **options)
     if x.size:
-        assert (sx.as_tensor(found, copy=False).ptr == x.ptr) == (plan.copies == 0), case
+        assert (sx.as_tensor(result, copy=False).ptr == x.ptr) == (plan.copies == 0), case
 
 
 def test_repr_of_a_plan_is_its_sentence():

@@ -30,18 +30,18 @@ NOT_NOW = Plan(Route.REFUSE, "not without a copy", sx.CopyRefusedError)
     ],
 )
 def test_cheapest_device_is_chosen(candidates, chosen):
-    found = cheapest(candidates)
-    assert (found.route, found.reason) == (chosen.route, chosen.reason)
-    assert found.candidates == tuple(candidates)
+    plan = cheapest(candidates)
+    assert (plan.route, plan.reason) == (chosen.route, chosen.reason)
+    assert plan.candidates == tuple(candidates)
 
 
 def test_refusal_of_all_devices_tells_each_reason():
-    found = cheapest([NO, NOT_NOW, NO])
-    assert found.route is Route.REFUSE
-    assert found.error is sx.CopyRefusedError
-    assert found.reason == "none of the 3 devices will do: cannot; and not without a copy"
+    refusal = cheapest([NO, NOT_NOW, NO])
+    assert refusal.route is Route.REFUSE
+    assert refusal.error is sx.CopyRefusedError
+    assert refusal.reason == "none of the 3 devices will do: cannot; and not without a copy"
     with pytest.raises(sx.CopyRefusedError):
-        found.check()
+        refusal.check()
     assert cheapest([NO]).error is BufferError
 
 
@@ -83,8 +83,8 @@ def test_copy_goes_to_the_first_device(private):
 class UnreadableError(BufferError):
     """Made from two arguments, and its text cannot be read."""
 
-    def __init__(self, one, two):
-        super().__init__(one, two)
+    def __init__(self, first, two):
+        super().__init__(first, two)
 
     def __str__(self):
         raise ValueError("no text")
@@ -197,7 +197,7 @@ def test_list_of_devices_is_a_consumer(private):
     assert sx.exchange(t, [0]).device is sx.device(0)
     plan = sx.explain(t, [0, private])
     assert (plan.route, plan.device) == (Route.VIEW, (14, private.id))
-    assert [one.route for one in plan.candidates] == [Route.COPY, Route.VIEW]
+    assert [candidate.route for candidate in plan.candidates] == [Route.COPY, Route.VIEW]
     assert str(plan) == (
         f"a view of the same memory on (14, {private.id}): the memory is on that device "
         "already. Considered: (14, 0): one copy on the device, "
@@ -211,7 +211,7 @@ def test_library_takes_the_device_that_both_accept(private):
     assert sx.as_tensor(x).device is sx.device(0)
     plan = sx.explain(t, dpnp, device=[private, 0])
     assert (plan.route, plan.device) == (Route.COPY, (14, 0))
-    assert [one.error for one in plan.candidates] == [BufferError, None]
+    assert [candidate.error for candidate in plan.candidates] == [BufferError, None]
     with pytest.raises(BufferError, match="dpnp takes memory of root devices"):
         sx.exchange(t, dpnp, device=private)
     with pytest.raises(BufferError, match="dpnp takes no host memory"):

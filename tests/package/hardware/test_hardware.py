@@ -72,7 +72,11 @@ def cases():
 def test_report_of_an_environment_holds(name, tmp_path):
     assert name in EXPECTED, f"add to EXPECTED the device that is examined in {name}"
     code, report, page = run(tmp_path, environment=name)
-    wrong = {row: one for row, one in verdicts(report).items() if one[0] not in ("held", "cannot")}
+    wrong = {
+        row: verdict
+        for row, verdict in verdicts(report).items()
+        if verdict[0] not in ("held", "cannot")
+    }
     assert wrong == {}
     assert (code, report["ok"]) == (0, True)
     device, work, cannot = EXPECTED[name]
@@ -92,16 +96,16 @@ def test_driver_without_barriers_is_found_by_stale_reads(tmp_path):
         tmp_path, "--part=streams", environment="level_zero_v2", FAKEGPU_BARRIERS="0"
     )
     assert (code, report["ok"]) == (1, False)
-    found = verdicts(report)
+    result = verdicts(report)
     for does, how in (("reads", "from before the work"), ("writes", "written too early")):
         name = (
             f"consumer {does}: stream=a dpctl queue, its queue in-order, work on an in-order queue"
         )
-        verdict, detail = found["streams", name]
+        verdict, detail = result["streams", name]
         assert (verdict, how in detail) == ("did not hold", True), detail
         assert f"| streams | {name} | did not hold |" in page
     safe = "consumer reads: stream=None, its queue in-order, work on an in-order queue"
-    assert found["streams", safe][0] == "held"  # the host waits
+    assert result["streams", safe][0] == "held"  # the host waits
 
 
 def test_driver_that_changes_a_byte_is_found_by_round_trips(tmp_path):
@@ -109,7 +113,11 @@ def test_driver_that_changes_a_byte_is_found_by_round_trips(tmp_path):
         tmp_path, "--part=round trips", environment="level_zero_v2", FAKEGPU_CORRUPT="2"
     )
     assert (code, report["ok"]) == (1, False)
-    wrong = {name: one[1] for name, one in verdicts(report).items() if one[0] == "did not hold"}
+    wrong = {
+        name: verdict[1]
+        for name, verdict in verdicts(report).items()
+        if verdict[0] == "did not hold"
+    }
     assert ("round trips", "device USM, NumPy and back") in wrong
     assert all("are wrong" in detail for detail in wrong.values())
     assert "| round trips | device USM, NumPy and back | did not hold | to_numpy: 1 of" in page

@@ -320,8 +320,8 @@ def test_descriptor_of_another_file_is_refused(tmp_path):
     os.truncate(unsealed, own._nbytes)
     try:
         for file in (read_end, plain, unsealed):
-            found = os.fstat(file)
-            key = shared_memory.BlockKey(os.getpid(), file, found.st_dev, found.st_ino)
+            status = os.fstat(file)
+            key = shared_memory.BlockKey(os.getpid(), file, status.st_dev, status.st_ino)
             with pytest.raises(BufferError, match=r"is not shared memory|does not share"):
                 sx.ipc.open(replace(own, _key=key))
             with pytest.raises(BufferError, match="does not share this memory any more"):

@@ -43,9 +43,9 @@ PLAIN = ArrayFacts(
     ],
 )
 def test_habit_of_a_consumer_decides_about_a_copy(habit, memory, words):
-    found = Consumer("numpy", **habit).copy_needed(PLAIN._replace(**memory))
-    assert (found is None) == (words is None)
-    assert words is None or words in found
+    result = Consumer("numpy", **habit).copy_needed(PLAIN._replace(**memory))
+    assert (result is None) == (words is None)
+    assert words is None or words in result
 
 
 def test_refusal_of_a_consumer_names_the_reason():
@@ -118,9 +118,9 @@ def test_bfloat16_and_float8_are_numpy_arrays_of_ml_dtypes(dtype, usm_type):
                 with pytest.raises(sx.CopyRefusedError):
                     sx.exchange(tensor, consumer, copy=copy)
                 continue
-            found = sx.exchange(tensor, consumer, copy=copy)
-            assert (found.dtype, found.shape) == (expected.dtype, (4,))
-            assert (found.ctypes.data == tensor.ptr) == (plan.copies == 0)
+            result = sx.exchange(tensor, consumer, copy=copy)
+            assert (result.dtype, result.shape) == (expected.dtype, (4,))
+            assert (result.ctypes.data == tensor.ptr) == (plan.copies == 0)
 
 
 @pytest.mark.parametrize("consumer", NARROW_CONSUMERS)

@@ -17,11 +17,11 @@ def test_producer_row_has_a_reason_and_a_version(row):
 
 
 @pytest.mark.parametrize(
-    ("module", "found"),
+    ("module", "is_known"),
     [("jax", True), ("jaxlib._jax", True), ("jaxtyping", False), (None, False), ("my.jax", False)],
 )
-def test_packages_are_whole_names(module, found):
-    assert known(type("Array", (), {"__module__": module}), "immutable") is found
+def test_packages_are_whole_names(module, is_known):
+    assert known(type("Array", (), {"__module__": module}), "immutable") is is_known
 
 
 @pytest.mark.parametrize("arguments", [{}, {"device": None, "copy": False}])

@@ -169,10 +169,10 @@ TABLE = {
 @pytest.mark.parametrize("copy", [None, False, True])
 @pytest.mark.parametrize("cell", TABLE)
 def test_plan_of_each_cell_is_that_of_the_table(cell, copy, versioned, readonly):
-    source, device, facts, found, routes = TABLE[cell]
+    source, device, facts, expected_relation, routes = TABLE[cell]
     source = source._replace(readonly=readonly)
     request = Request(device, copy, versioned, **facts)
-    assert relation(source, request) is found
+    assert relation(source, request) is expected_relation
     route = routes[(None, False, True).index(copy)]
     planned = plan(source, request)
     unspeakable = readonly and not versioned and route in (VIEW, HOST_VIEW)
@@ -192,7 +192,7 @@ def test_plan_of_each_cell_is_that_of_the_table(cell, copy, versioned, readonly)
         planned.check()
     assert str(caught.value) == planned.reason
     # Only a refusal that another `copy` would lift is a ValueError as well.
-    lifted = copy is False and not unspeakable and found not in HOPELESS
+    lifted = copy is False and not unspeakable and expected_relation not in HOPELESS
     assert isinstance(caught.value, ValueError) == lifted
     if unspeakable:
         assert "read-only" in planned.reason
@@ -200,9 +200,9 @@ def test_plan_of_each_cell_is_that_of_the_table(cell, copy, versioned, readonly)
     elif lifted:
         assert "copy=False" in planned.reason
         assert "pass copy=" in planned.reason
-    elif found is Relation.NO_USM:
+    elif expected_relation is Relation.NO_USM:
         assert "has no USM; choose another device" in planned.reason
-    elif found is Relation.UNKNOWN:
+    elif expected_relation is Relation.UNKNOWN:
         assert str(device) in planned.reason
     else:
         assert "pass copy=True" in planned.reason
@@ -210,20 +210,20 @@ def test_plan_of_each_cell_is_that_of_the_table(cell, copy, versioned, readonly)
 
 def test_reasons_need_no_knowledge_of_sycl():
     """Only memory of a private context, which somebody made, is told about contexts."""
-    for source, device, facts, found, _ in TABLE.values():
+    for source, device, facts, expected_relation, _ in TABLE.values():
         for copy in (None, False, True):
             reason = plan(source, Request(device, copy, **facts)).reason
             assert "system" not in reason
-            assert ("context" in reason) <= (found is Relation.OTHER_CONTEXT)
+            assert ("context" in reason) <= (expected_relation is Relation.OTHER_CONTEXT)
 
 
 def test_requested_copy_is_named_where_a_view_was_possible():
-    for source, device, facts, found, routes in TABLE.values():
+    for source, device, facts, expected_relation, routes in TABLE.values():
         planned = plan(source, Request(device, True, **facts))
         if routes[0] in (VIEW, HOST_VIEW):
             assert planned.reason == rules.COPY_REQUESTED
         elif planned.route is not NO:
-            assert planned.reason == found.value
+            assert planned.reason == expected_relation.value
 
 
 def test_table_has_each_relation_and_route():
@@ -233,10 +233,10 @@ def test_table_has_each_relation_and_route():
 
 def test_advice_of_a_refusal_leads_to_the_data():
     """The advice of a refusal leads to the data."""
-    for source, device, facts, found, _ in TABLE.values():
+    for source, device, facts, expected_relation, _ in TABLE.values():
         for copy in (None, False):
             planned = plan(source, Request(device, copy, **facts))
-            if planned.route is NO and found not in HOPELESS:
+            if planned.route is NO and expected_relation not in HOPELESS:
                 advice = True if "pass copy=True" in planned.reason else None
                 assert plan(source, Request(device, advice, **facts)).route is not NO
 
@@ -304,33 +304,33 @@ def test_export_follows_the_plan(name, private, halves):
     copies = [None, True, False, 1, 0, "no"]
     for stream, version, device, copy in itertools.product(streams, versions, devices, copies):
         asked = {"stream": stream, "max_version": version, "dl_device": device, "copy": copy}
-        found = outcome(lambda asked=asked: tensor.__dlpack__(**asked))
+        result = outcome(lambda asked=asked: tensor.__dlpack__(**asked))
         wanted = outcome(lambda asked=asked: exports.export(tensor, *asked.values()))
         if isinstance(wanted, dict) and wanted["copied"] is False and not wanted["versioned"]:
             # A legacy capsule cannot say that it is a copy; whether it is one, the plan says.
             planned = sources.plan_for(sources.facts_of(tensor), device, copy, versioned=False)
             if planned.copies:
-                found["data"] = wanted["data"] = None
-        assert found == wanted, asked
-        if isinstance(found, dict):
+                result["data"] = wanted["data"] = None
+        assert result == wanted, asked
+        if isinstance(result, dict):
             planned = sources.plan_for(
-                sources.facts_of(tensor), device, copy, versioned=found["versioned"]
+                sources.facts_of(tensor), device, copy, versioned=result["versioned"]
             )
             assert planned.error is None, asked
-            assert found["device"] == (device or tensor.__dlpack_device__()), asked
-            assert found["versioned"] == (version is not None and version >= (1, 0)), asked
-            if found["versioned"]:
-                assert found["copied"] == (planned.copies > 0), asked
+            assert result["device"] == (device or tensor.__dlpack_device__()), asked
+            assert result["versioned"] == (version is not None and version >= (1, 0)), asked
+            if result["versioned"]:
+                assert result["copied"] == (planned.copies > 0), asked
             if planned.copies == 0:
-                assert found["data"] == (tensor.ptr if tensor.size else None), asked
+                assert result["data"] == (tensor.ptr if tensor.size else None), asked
         else:
-            assert issubclass(found[0], (BufferError, TypeError, ValueError)), (asked, found)
+            assert issubclass(result[0], (BufferError, TypeError, ValueError)), (asked, result)
 
 
 def test_notes_are_added():
-    found = plan(usm("shared"), Request(None))
-    assert found.noting("slow", None).notes == (*found.notes, "slow")
-    assert str(found.noting("slow")).endswith("slow")
+    result = plan(usm("shared"), Request(None))
+    assert result.noting("slow", None).notes == (*result.notes, "slow")
+    assert str(result.noting("slow")).endswith("slow")
 
 
 def test_copy_falls_back_to_a_usm_kind_of_the_device():

@@ -57,8 +57,8 @@ def masked() -> Any:
 
 
 def nested(layout: Any) -> Any:
-    parts = [torch.zeros(2), torch.zeros(3)]
-    return torch.nested.nested_tensor(parts, layout=layout)
+    arrays = [torch.zeros(2), torch.zeros(3)]
+    return torch.nested.nested_tensor(arrays, layout=layout)
 
 
 ODD: dict[str, tuple[Callable[[], Any], str]] = {

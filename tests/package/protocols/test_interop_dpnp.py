@@ -26,10 +26,10 @@ def test_arrays_without_dimensions_stay_writable(usm_type):
     """In their capsules dpnp 0.20 says of all of them that they are read-only."""
     array = dpnp.asarray(values((2, 3)), usm_type=usm_type)
     for theirs in (dpnp.array(3, usm_type=usm_type), array[1, 2], array.max()):
-        for found in (sx.from_dlpack(theirs), sx.as_tensor(theirs), sx.host_view(theirs)):
-            assert (found.shape, found.dtype, found.readonly) == ((), theirs.dtype, False)
-            if isinstance(found, sx.Tensor):
-                assert (found.ptr, found.usm_type) == (address(theirs), usm_type)
+        for imported in (sx.from_dlpack(theirs), sx.as_tensor(theirs), sx.host_view(theirs)):
+            assert (imported.shape, imported.dtype, imported.readonly) == ((), theirs.dtype, False)
+            if isinstance(imported, sx.Tensor):
+                assert (imported.ptr, imported.usm_type) == (address(theirs), usm_type)
         sx.from_dlpack(theirs, copy=False).copy_from(np.array(7, theirs.dtype))
         assert int(theirs) == 7
         theirs.flags["W"] = False
@@ -41,9 +41,9 @@ def test_dpnp_export_with_an_offset_is_imported(usm_type):
     array = dpnp.arange(12, dtype="int16", usm_type=usm_type)[5:]
     capsule = array.__dlpack__(max_version=(1, 0))
     assert managed_in(capsule).dl_tensor.byte_offset == 10
-    for found in (sx.from_dlpack(capsule), *(f(array) for f in (sx.from_dlpack, sx.host_view))):
-        assert found.ptr == address(array)
-        assert found.tolist() == list(range(5, 12))
+    for imported in (sx.from_dlpack(capsule), *(f(array) for f in (sx.from_dlpack, sx.host_view))):
+        assert imported.ptr == address(array)
+        assert imported.tolist() == list(range(5, 12))
 
 
 def watched(array, refused=None):
@@ -126,9 +126,9 @@ def test_dlpack_may_be_made_of_the_description(way, of, usm_type):
 
 def test_dpnp_asarray_gets_the_memory_of_the_sub_device(usm_type):
     """``dpnp.asarray`` computes on the sub-device, which a copy for an export would leave."""
-    part = sx.device().create_sub_devices([1, 1])[0]
-    tensor = sx.zeros(6, device=part, usm_type=usm_type)
-    assert sx.exchange(tensor, dpnp.asarray).sycl_device == part.sycl_device
+    sub_device = sx.device().create_sub_devices([1, 1])[0]
+    tensor = sx.zeros(6, device=sub_device, usm_type=usm_type)
+    assert sx.exchange(tensor, dpnp.asarray).sycl_device == sub_device.sycl_device
     assert dpnp.asnumpy(sx.exchange(np.ones(6), dpnp.asarray)).tolist() == [1] * 6
 
 

@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch")
 @pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor, sx.host_view])
 def test_dtypes_that_numpy_does_not_know(way, dtype):
     theirs = torch.arange(6).reshape(2, 3).to(getattr(torch, dtype))
-    found = way(theirs)
-    assert (found.dtype.name, found.ptr, found.shape) == (dtype, theirs.data_ptr(), (2, 3))
-    assert found.tolist() == theirs.float().tolist()
+    result = way(theirs)
+    assert (result.dtype.name, result.ptr, result.shape) == (dtype, theirs.data_ptr(), (2, 3))
+    assert result.tolist() == theirs.float().tolist()
 
 
 def test_without_a_host_view_torch_refuses(usm_type):

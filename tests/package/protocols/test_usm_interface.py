@@ -102,23 +102,23 @@ SYCL_OBJECTS = {
 def test_syclobj_of_each_form_is_taken(form, usm_type):
     tensor = numbers(usm_type)
     queue = dpctl.SyclQueue(property="in_order")
-    found = sx.as_tensor(Described(tensor, syclobj=SYCL_OBJECTS[form](queue)))
-    assert (found.ptr, found.usm_type, found.device) == (tensor.ptr, usm_type, tensor.device)
+    result = sx.as_tensor(Described(tensor, syclobj=SYCL_OBJECTS[form](queue)))
+    assert (result.ptr, result.usm_type, result.device) == (tensor.ptr, usm_type, tensor.device)
     if form in ("queue", "queue capsule", "object with a queue capsule"):
-        assert found.sycl_queue == queue
+        assert result.sycl_queue == queue
 
 
 def test_offset_counts_elements():
     tensor = numbers(shape=(10,))
-    found = sx.as_tensor(Described(tensor, shape=(4,), offset=3))
-    assert found.ptr == tensor.ptr + 12
-    assert_equal(found, values(10)[3:7])
+    result = sx.as_tensor(Described(tensor, shape=(4,), offset=3))
+    assert result.ptr == tensor.ptr + 12
+    assert_equal(result, values(10)[3:7])
 
 
 @pytest.mark.parametrize("prefix", ["|", "<", "="])
 def test_typestr_of_native_order(prefix):
-    found = sx.as_tensor(Described(numbers(), typestr=f"{prefix}f4"))
-    assert found.dtype == "float32"
+    result = sx.as_tensor(Described(numbers(), typestr=f"{prefix}f4"))
+    assert result.dtype == "float32"
 
 
 # ---- in: the read-only slot ----------------------------------------------------------------------

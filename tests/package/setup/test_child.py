@@ -44,8 +44,8 @@ def spins(tmp_path_factory):
 
 
 def children(process):
-    found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return [int(one) for one in found if is_spinning(int(one))]
+    processes = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [int(process_id) for process_id in processes if is_spinning(int(process_id))]
 
 
 def is_spinning(process):

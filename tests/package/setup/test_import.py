@@ -174,7 +174,7 @@ def test_type_checkers_see_the_same_names(module):
 def test_namespace_lists_public_names_only(name):
     namespace = getattr(sx, name)
     assert dir(namespace) == namespace.__all__
-    assert {found for found in vars(namespace) if found[0] != "_"} <= set(namespace.__all__)
+    assert {member for member in vars(namespace) if member[0] != "_"} <= set(namespace.__all__)
 
 
 def test_public_objects_say_where_they_are_found():

@@ -32,7 +32,7 @@ def environment(tmp_path):
     return tmp_path / "env"
 
 
-def found(environment, site=SITE_IN_PREFIX):
+def driver_found(environment, site=SITE_IN_PREFIX):
     return prefix.find(icd.DRIVER, str(environment / site / "sycl_ext"))
 
 
@@ -76,12 +76,12 @@ def test_prefix_is_known_by_its_folders(site, is_in_a_prefix):
 
 
 def test_driver_of_the_environment_is_taken(environment, monkeypatch):
-    assert found(environment) == str(environment / "lib" / icd.DRIVER)
+    assert driver_found(environment) == str(environment / "lib" / icd.DRIVER)
     (environment / "lib64").symlink_to("lib")
     site = Path("lib64", *SITE_IN_PREFIX.parts[1:])
-    assert found(environment, site) == str(environment / "lib" / icd.DRIVER)
+    assert driver_found(environment, site) == str(environment / "lib" / icd.DRIVER)
     monkeypatch.setattr(sys, "prefix", str(environment))  # an editable installation
-    assert prefix.find(icd.DRIVER, str(environment.parent)) == found(environment)
+    assert prefix.find(icd.DRIVER, str(environment.parent)) == driver_found(environment)
 
 
 def test_driver_outside_a_prefix_is_not_taken(tmp_path):
@@ -100,14 +100,14 @@ def test_driver_that_others_may_change_is_not_taken(environment, what, monkeypat
     path = environment / what
     mode = path.stat().st_mode
     path.chmod(mode | 0o002)
-    assert found(environment) is None
+    assert driver_found(environment) is None
     assert "every user may write to" in prefix.refused(
         icd.DRIVER, str(environment / SITE_IN_PREFIX / "sycl_ext")
     )
     path.chmod(mode)
-    assert found(environment)
+    assert driver_found(environment)
     give(monkeypatch, path if what != "." else environment, 12345)
-    assert found(environment) is None
+    assert driver_found(environment) is None
 
 
 def test_link_to_a_driver_of_another_user_is_not_taken(environment, tmp_path, monkeypatch):
@@ -115,9 +115,9 @@ def test_link_to_a_driver_of_another_user_is_not_taken(environment, tmp_path, mo
     ours.unlink()
     theirs.touch(0o755)
     ours.symlink_to(theirs)
-    assert found(environment)
+    assert driver_found(environment)
     give(monkeypatch, theirs, 12345)
-    assert found(environment) is None
+    assert driver_found(environment) is None
 
 
 def test_owner_of_the_package_may_own_the_driver(environment, monkeypatch):
@@ -125,9 +125,9 @@ def test_owner_of_the_package_may_own_the_driver(environment, monkeypatch):
     lib, driver = environment / "lib", environment / "lib" / icd.DRIVER
     give(monkeypatch, lib, 12345)
     give(monkeypatch, driver, 12345)
-    assert found(environment) is None
+    assert driver_found(environment) is None
     give(monkeypatch, environment / SITE_IN_PREFIX / "sycl_ext", 12345)
-    assert found(environment)
+    assert driver_found(environment)
 
 
 def test_group_that_may_not_change_the_package_may_not_change_the_driver(environment, monkeypatch):

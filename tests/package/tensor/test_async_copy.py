@@ -104,7 +104,7 @@ def test_threads_get_one_result(monkeypatch):
     monkeypatch.setattr(_core, "as_ndarray", slow)
     copy = sx.zeros(3).to_numpy(wait=False)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        first, second = [one.result() for one in [pool.submit(copy.result) for _ in range(2)]]
+        first, second = [future.result() for future in [pool.submit(copy.result) for _ in range(2)]]
     assert first is second is copy.result()
 
 

@@ -47,8 +47,8 @@ def test_dtypes_without_a_buffer_format(dtype):
 def test_bfloat16_as_plain_bytes():
     """A consumer that asks for no format gets the bytes."""
     tensor = sx.zeros(3, "bfloat16").copy_from(np.array([1, 2, 3], ml_dtypes.bfloat16))
-    found = buffers.ask(tensor, buffers.SIMPLE)
-    assert (found["buf"], found["len"], found["itemsize"]) == (tensor.ptr, 6, 2)
+    result = buffers.ask(tensor, buffers.SIMPLE)
+    assert (result["buf"], result["len"], result["itemsize"]) == (tensor.ptr, 6, 2)
 
 
 # ---- numbers -------------------------------------------------------------------------------------

@@ -45,13 +45,13 @@ def test_dtype_of_full_follows_the_value(value, dtype):
 @pytest.mark.parametrize("usm_type", KINDS)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_new_tensors_take_the_arguments_of_empty(usm_type, order):
-    part = sx.device(0).create_sub_devices(1)[0]
+    sub_device = sx.device(0).create_sub_devices(1)[0]
     for make in (
         lambda **to: sx.full((2, 3), 1, "int8", **to),
         lambda **to: sx.ones((2, 3), "int8", **to),
     ):
-        tensor = make(usm_type=usm_type, order=order, device=part)
-        assert (tensor.usm_type, tensor.device) == (usm_type, part)
+        tensor = make(usm_type=usm_type, order=order, device=sub_device)
+        assert (tensor.usm_type, tensor.device) == (usm_type, sub_device)
         assert tensor.f_contiguous == (order == "F")
         assert tensor.tolist() == [[1, 1, 1]] * 2
 

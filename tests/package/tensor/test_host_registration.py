@@ -70,9 +70,9 @@ def test_registration_holds_the_memory():
 def test_ranges_that_overlap():
     array = np.zeros(1000, "uint8")
     with register_host(array[100:200]) as middle:
-        for part in (array, array[:101], array[199:], array[99:200], array[100:201]):
+        for region in (array, array[:101], array[199:], array[99:200], array[100:201]):
             with pytest.raises(BufferError, match="overlap 100 bytes .* close that registration"):
-                register_host(part)
+                register_host(region)
         with register_host(array[100:200]), register_host(array[150:151]):
             middle.close()
             with pytest.raises(BufferError, match="overlap"):

@@ -102,13 +102,13 @@ def test_huge_step_gives_the_view_of_numpy(step):
     for key in (everything, (slice(None), everything), (everything, everything), slice(1, 1, step)):
         same_as_numpy(array, key)
         tensor = sx.as_tensor(array)
-        found = tensor[key]
+        result = tensor[key]
         wanted = array[key]
-        np.testing.assert_array_equal(found.to_numpy(), wanted)
-        np.testing.assert_array_equal(found.copy().to_numpy(), wanted)
+        np.testing.assert_array_equal(result.to_numpy(), wanted)
+        np.testing.assert_array_equal(result.copy().to_numpy(), wanted)
         # A view of the view is as good.
-        np.testing.assert_array_equal(found[everything].to_numpy(), wanted[everything])
-        np.testing.assert_array_equal(sx.from_dlpack(found).to_numpy(), wanted)
+        np.testing.assert_array_equal(result[everything].to_numpy(), wanted[everything])
+        np.testing.assert_array_equal(sx.from_dlpack(result).to_numpy(), wanted)
 
 
 def test_stride_of_one_element_may_be_the_smallest_int64():
@@ -171,8 +171,8 @@ def test_broadcast(shape, target):
     else:
         strides = broadcast_strides(shape, strides_of(array), target)
         assert len(strides) == len(target)
-        found = [stride for stride, length in zip(strides, target, strict=True) if length > 1]
-        assert found == [
+        steps = [stride for stride, length in zip(strides, target, strict=True) if length > 1]
+        assert steps == [
             stride for stride, length in zip(strides_of(wanted), target, strict=True) if length > 1
         ]
 

@@ -158,7 +158,7 @@ HERE = ["opencl:cpu:0", "opencl:gpu:0", "level_zero:gpu:0", "level_zero:gpu:1", 
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("wanted", "nearest"),
     [
         (("opencl", "cpu", 0), "opencl:cpu:0"),
         (("opencl", "cpu", 3), "opencl:cpu:0"),
@@ -170,9 +170,9 @@ HERE = ["opencl:cpu:0", "opencl:gpu:0", "level_zero:gpu:0", "level_zero:gpu:1", 
         (("opencl", "accelerator", 0), None),
     ],
 )
-def test_pickled_device_is_matched_to_the_nearest(wanted, found):
+def test_pickled_device_is_matched_to_the_nearest(wanted, nearest):
     number = choose(DeviceWords(*wanted), HERE)
-    assert (None if number is None else HERE[number]) == found
+    assert (None if number is None else HERE[number]) == nearest
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_unpickling_imports_the_package():
 # ---- hostile pickles -----------------------------------------------------------------------------
 
 
-def parts(tensor=None):
+def fields_of(tensor=None):
     load, arguments = (tensor or sx.zeros((2, 3), "int16")).__reduce_ex__(4)
     return load, list(arguments)
 
@@ -275,7 +275,7 @@ LIES = {
 @pytest.mark.parametrize("lie", LIES)
 def test_altered_pickle_is_refused_before_an_allocation(lie, monkeypatch):
     index, value, message = LIES[lie]
-    load, arguments = parts()
+    load, arguments = fields_of()
     arguments[index] = value
     monkeypatch.setattr(pickling._core, "allocate", None)
     with pytest.raises(pickle.UnpicklingError, match="not a pickle of a sycl_ext.Tensor") as caught:
@@ -285,7 +285,7 @@ def test_altered_pickle_is_refused_before_an_allocation(lie, monkeypatch):
 
 def test_broadcast_axis_of_a_pickle_needs_no_memory():
     """The axis of 2**50 elements repeats six elements."""
-    load, arguments = parts()
+    load, arguments = fields_of()
     arguments[2:4] = [(2, 3, 1 << 50), (0, 1)]
     huge = load(*arguments)
     assert huge.strides == (3, 1, 0)

@@ -155,10 +155,10 @@ def test_reshape_is_a_view_wherever_numpys_is():
             (array.size, 1),
         ):
             wanted = array.reshape(target)
-            found = tensor.reshape(target)
-            assert_equal(found, wanted)
+            result = tensor.reshape(target)
+            assert_equal(result, wanted)
             if array.size:
-                assert (found.ptr == tensor.ptr) == np.shares_memory(wanted, array)
+                assert (result.ptr == tensor.ptr) == np.shares_memory(wanted, array)
 
 
 # ---- copies --------------------------------------------------------------------------------------

@@ -111,14 +111,14 @@ class Afternoon:
         python = f"-DPython_EXECUTABLE={self.bin / 'python'}"
         self.run(self.bin / "cmake", "-S", EXAMPLE, "-B", "build", *where, python)
         self.run(self.bin / "cmake", "--build", "build")
-        found = self.run(self.bin / "python", EXAMPLE / "run.py", PYTHONPATH="build")
-        assert found.count(" ok, entry ") == 8, found
+        output = self.run(self.bin / "python", EXAMPLE / "run.py", PYTHONPATH="build")
+        assert output.count(" ok, entry ") == 8, output
 
     def kernel(self) -> None:
         """An extension with a SYCL kernel, by pip, as docs/extension.md says."""
         self.pip("install", "--quiet", "--no-build-isolation", "--no-deps", KERNEL)
-        found = self.python(KERNEL / "run.py")
-        assert found.count(" ok, ") == 8, found
+        output = self.python(KERNEL / "run.py")
+        assert output.count(" ok, ") == 8, output
 
     def action(self) -> None:
         """The composite action for other projects, in another empty environment."""
@@ -144,26 +144,28 @@ STEPS = (
 def complaints(wheel: Path) -> list[str]:
     """The defects of a wheel."""
     names = zipfile.ZipFile(wheel).namelist()
-    found = [f"{name} is missing" for name in CONTENTS if not any(n.endswith(name) for n in names)]
+    missing = [
+        f"{name} is missing" for name in CONTENTS if not any(n.endswith(name) for n in names)
+    ]
     libraries = sorted(name.split(".")[0] for name in names if ".so" in Path(name).name)
     if libraries != LIBRARIES:
-        found.append(f"its libraries must be {LIBRARIES}, and they are {libraries}")
+        missing.append(f"its libraries must be {LIBRARIES}, and they are {libraries}")
     if wheel.stat().st_size > LARGEST:
-        found.append(f"it has {wheel.stat().st_size:,} bytes, more than {LARGEST:,}")
-    return found
+        missing.append(f"it has {wheel.stat().st_size:,} bytes, more than {LARGEST:,}")
+    return missing
 
 
 def processes_of(session: int) -> list[str]:
     """The commands of the processes of a session."""
-    found = []
+    processes = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             after_name = (folder / "stat").read_text().rpartition(")")[2].split()
             if int(after_name[3]) == session and after_name[0] != "Z":
-                found.append((folder / "cmdline").read_text().replace("\0", " "))
+                processes.append((folder / "cmdline").read_text().replace("\0", " "))
         except OSError:  # it has just ended
             continue
-    return found
+    return processes
 
 
 def blocks() -> set[str]:
@@ -173,9 +175,9 @@ def blocks() -> set[str]:
 def eventually_none(look, seconds: float = 60):
     """The result of a function; nothing, if it has none soon."""
     end = time.monotonic() + seconds
-    while (found := look()) and time.monotonic() < end:
+    while (left := look()) and time.monotonic() < end:
         time.sleep(0.1)
-    return found
+    return left
 
 
 def main() -> None:

@@ -109,7 +109,7 @@ def declared(ours: Ours) -> list[str]:
 
 def closure(requirements: Iterable[str]) -> Iterator[Distribution]:
     """Yield the installed packages of others that requirements need, and what those need."""
-    waiting = [(Requirement(one), "") for one in requirements]
+    waiting = [(Requirement(wanted_requirement), "") for wanted_requirement in requirements]
     seen: set[tuple[str, str]] = set()
     while waiting:
         requirement, extra = waiting.pop()
@@ -121,12 +121,15 @@ def closure(requirements: Iterable[str]) -> Iterator[Distribution]:
                 continue
             seen.add((name, wanted))
             try:
-                found = distribution(name)
+                package = distribution(name)
             except PackageNotFoundError:
                 sys.exit(f"{requirement} is declared, and not in {sys.prefix}: make setup")
-            waiting += [(Requirement(one), wanted) for one in found.requires or []]
+            waiting += [
+                (Requirement(wanted_requirement), wanted)
+                for wanted_requirement in package.requires or []
+            ]
             if not wanted and name not in DISTRIBUTIONS:
-                yield found
+                yield package
 
 
 def link(package: Distribution, site: Path) -> None:
@@ -148,7 +151,11 @@ def make_environment(name: str, wheels: Path) -> Path:
     requirements = declared(ours)
     for package in closure(requirements):
         link(package, site)
-    own = [one for one in requirements if canonicalize_name(Requirement(one).name) in DISTRIBUTIONS]
+    own = [
+        requirement
+        for requirement in requirements
+        if canonicalize_name(Requirement(requirement).name) in DISTRIBUTIONS
+    ]
     command = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
     options = ["--quiet", "--disable-pip-version-check", "--no-index", "--find-links", wheels]
     subprocess.run([*command, "install", *options, name, *own], check=True)
@@ -177,9 +184,9 @@ def check_wheels(wheels: Path) -> None:
     """Compare the packages of each wheel with the table, and print them."""
     for name, ours in DISTRIBUTIONS.items():
         (wheel,) = wheels.glob(f"{name.replace('-', '_')}-[0-9]*.whl")
-        found = tops_of(wheel)
-        print(f"{wheel.name}: {', '.join(sorted(found))}", flush=True)
-        if found != set(ours.packages):
+        tops = tops_of(wheel)
+        print(f"{wheel.name}: {', '.join(sorted(tops))}", flush=True)
+        if tops != set(ours.packages):
             sys.exit(f"{wheel.name} must have {ours.packages}")
 
 

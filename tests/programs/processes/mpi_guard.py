@@ -76,24 +76,24 @@ def exchange_staged(comm: Any) -> Any:
 
 
 def kind_of(memory: Any) -> str | None:
-    found = _core.as_usm(memory)
-    return found.usm_type if found.entry_id is not None else None
+    result = _core.as_usm(memory)
+    return result.usm_type if result.entry_id is not None else None
 
 
 def what_the_mpi_itself_says() -> None:
     """It says nothing of GPUs, so memory is staged in pinned memory, as without a check."""
-    found = sx.mpi.check(WORLD, GPU)
-    assert not found
-    assert found.reason == "rank 0: MPI says that it takes memory of mpi, system", found
+    result = sx.mpi.check(WORLD, GPU)
+    assert not result
+    assert result.reason == "rank 0: MPI says that it takes memory of mpi, system", result
     assert kind_of(exchange_staged(WORLD)) == "host"
 
 
 def an_mpi_that_would_crash() -> None:
     """A process apart dies of it, and the job goes on, through plain memory."""
     comm = Claims(WORLD.Dup())
-    found = sx.mpi.check(comm, GPU)
-    assert not found
-    assert "a process that sends itself memory of the device failed" in found.reason, found
+    result = sx.mpi.check(comm, GPU)
+    assert not result
+    assert "a process that sends itself memory of the device failed" in result.reason, result
     assert kind_of(exchange_staged(comm)) is None
     shared = sx.zeros(3, usm_type="shared", device=GPU)  # this MPI might take it for a GPU's
     with sx.staged(shared, "w", comm=comm) as memory:
@@ -107,14 +107,16 @@ def an_mpi_that_would_crash() -> None:
 def an_mpi_that_corrupts() -> None:
     """All ranks know what one of them saw."""
     comm = Corrupts(WORLD.Dup())
-    found = sx.mpi.check(comm, GPU)
-    assert found.reason == "rank 1: 4194304 bytes from device to device USM arrived changed", found
+    result = sx.mpi.check(comm, GPU)
+    assert result.reason == "rank 1: 4194304 bytes from device to device USM arrived changed", (
+        result
+    )
     assert kind_of(exchange_staged(comm)) is None
 
 
 def an_mpi_that_raises() -> None:
-    found = sx.mpi.check(Fails(WORLD.Dup()), GPU)
-    assert found.reason == "rank 0: 1000 bytes from device to device USM: out of handles", found
+    result = sx.mpi.check(Fails(WORLD.Dup()), GPU)
+    assert result.reason == "rank 0: 1000 bytes from device to device USM: out of handles", result
 
 
 def one_rank_that_fails() -> None:
@@ -125,8 +127,8 @@ def one_rank_that_fails() -> None:
         with pytest.raises(ValueError, match="no such device"):
             sx.mpi.check(comm, device)
     else:
-        found = sx.mpi.check(comm, device)
-        assert found.reason.startswith("rank 1: device is 'no such device'"), found
+        result = sx.mpi.check(comm, device)
+        assert result.reason.startswith("rank 1: device is 'no such device'"), result
     try_apart, run = mpi._try_apart, mpi.subprocess.run
     mpi._try_apart = TRY_APART
     for process in ("import sys; sys.stderr.buffer.write(bytes([255])); sys.exit(3)", None):
@@ -137,9 +139,9 @@ def one_rank_that_fails() -> None:
             return run([*command[:2], process if RANK == 1 else ""], **how)
 
         mpi.subprocess.run = run_that
-        found = sx.mpi.check(comm, GPU)
+        result = sx.mpi.check(comm, GPU)
         wanted = "did not start: no more processes" if process is None else "failed: exit code 3"
-        assert wanted in found.reason, found
+        assert wanted in result.reason, result
     mpi._try_apart, mpi.subprocess.run = try_apart, run
 
 
@@ -147,9 +149,9 @@ def other_communicators() -> None:
     """The facts are about the communicator, not about the class of its object."""
     comm = Fails(WORLD.Dup())
     sx.mpi.check(comm, GPU)
-    found = mpi.verdict_on(MPI.Comm(comm), GPU.id)
-    assert found is not None
-    assert not found
+    result = mpi.verdict_on(MPI.Comm(comm), GPU.id)
+    assert result is not None
+    assert not result
     between = WORLD.Split(RANK).Create_intercomm(0, WORLD, OTHER)
     with pytest.raises(TypeError, match="Merge"):
         sx.mpi.check(between, GPU)

@@ -49,12 +49,12 @@ PyObject* stress(PyObject*, PyObject* args) {
     const auto look_up = [&] {
       for (int i = next++; i < n_lookups; i = next++) {
         const auto number = static_cast<std::size_t>(i) * 7919 % contexts.size();
-        const int found = device_entry::of(root.device(), contexts[number]).id();
+        const int id = device_entry::of(root.device(), contexts[number]).id();
         int expected = -1;
-        if (!ids[number].compare_exchange_strong(expected, found) && expected != found) {
+        if (!ids[number].compare_exchange_strong(expected, id) && expected != id) {
           ++contradictions;
         }
-        if (device_entry(found).context() != contexts[number]) ++contradictions;
+        if (device_entry(id).context() != contexts[number]) ++contradictions;
       }
     };
     std::vector<std::thread> threads;

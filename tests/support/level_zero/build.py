@@ -50,9 +50,9 @@ def build(out_dir: Path) -> Path:
         return target
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(compiled, units))
+        object_files = list(pool.map(compiled, units))
     unfinished = objects / LIBRARY
-    run([*compiler(), *LINK_FLAGS, *parts, "-o", str(unfinished)])
+    run([*compiler(), *LINK_FLAGS, *object_files, "-o", str(unfinished)])
     unfinished.replace(library)  # a process that runs keeps the file it has loaded
     for file in objects.iterdir():
         file.unlink()

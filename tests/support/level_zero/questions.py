@@ -48,9 +48,9 @@ class Driver:
     def listed(self, name: str, *first: object) -> list[c_void_p]:
         count = c_uint32()
         self.call(name, *first, byref(count), None)
-        found = (c_void_p * count.value)()
-        self.call(name, *first, byref(count), found)
-        return [c_void_p(handle) for handle in found]
+        handles = (c_void_p * count.value)()
+        self.call(name, *first, byref(count), handles)
+        return [c_void_p(handle) for handle in handles]
 
     def new_context(self) -> c_void_p:
         context = c_void_p()
@@ -79,17 +79,17 @@ class Driver:
 
     def type_of(self, address: int, context: c_void_p | None = None) -> str:
         """The type of memory at an address, and the number of its device, or the error."""
-        found, device = AllocationProperties(stype=0x17), c_void_p()
+        properties, device = AllocationProperties(stype=0x17), c_void_p()
         error = self.call(
             "zeMemGetAllocProperties",
             context or self.context,
             c_void_p(address),
-            byref(found),
+            byref(properties),
             byref(device),
         )
         numbers = {handle.value: number for number, handle in enumerate(self.cards)}
         where = numbers.get(device.value, "none" if device.value is None else "other")
-        return f"type {found.type}, device {where}" if error == "0x0" else error
+        return f"type {properties.type}, device {where}" if error == "0x0" else error
 
     def range_of(self, address: int) -> tuple[int, int] | str:
         """Where the allocation begins, as seen from the address, and how long it is."""

@@ -14,9 +14,9 @@ PAGE = 64 << 10
 
 
 def function(name: str, result: object = None):
-    found = ctypes.CDLL("libsycl.so.9")[name]
-    found.restype = result
-    return found
+    symbol = ctypes.CDLL("libsycl.so.9")[name]
+    symbol.restype = result
+    return symbol
 
 
 def import_functions():

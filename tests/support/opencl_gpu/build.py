@@ -29,14 +29,14 @@ def drivers(count: int, out_dir: Path) -> list[Path]:
     process loads a file once, however many names it has.
     """
     driver = installed("intel-opencl-rt", "lib/libintelocl.so")
-    found = {driver.stat().st_ino: driver}
+    drivers_by_file = {driver.stat().st_ino: driver}
     for path in sorted(driver.parent.glob("libintelocl.so*")):
         if path.suffix != ".py":
-            found.setdefault(path.stat().st_ino, path)
-    while len(found) < count:
-        copy = _copy(driver, Path(out_dir).resolve() / f"driver_{len(found)}")
-        found[copy.stat().st_ino] = copy
-    return list(found.values())[:count]
+            drivers_by_file.setdefault(path.stat().st_ino, path)
+    while len(drivers_by_file) < count:
+        copy = _copy(driver, Path(out_dir).resolve() / f"driver_{len(drivers_by_file)}")
+        drivers_by_file[copy.stat().st_ino] = copy
+    return list(drivers_by_file.values())[:count]
 
 
 def _copy(driver: Path, folder: Path) -> Path:

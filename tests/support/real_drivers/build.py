@@ -105,7 +105,7 @@ def _cpu() -> Path:
 def level_zero(adapter: str, card: str) -> dict[str, str]:
     """The CPU, and two GPUs of two tiles of Intel's Level Zero driver."""
     build()
-    found = debian.libraries(SID)
+    folders = debian.libraries(SID)
     return {
         **opencl(_cpu()),
         **NO_DEVICE,
@@ -113,7 +113,7 @@ def level_zero(adapter: str, card: str) -> dict[str, str]:
         **TWO_CARDS,
         "SYCL_UR_USE_LEVEL_ZERO_V2": {"v1": "0", "v2": "1"}[adapter],
         "ZEL_LIBRARY_PATH": str(LOADER),
-        "ZE_ENABLE_ALT_DRIVERS": str(found / "libze_intel_gpu.so.1"),
+        "ZE_ENABLE_ALT_DRIVERS": str(folders / "libze_intel_gpu.so.1"),
     }
 
 
@@ -134,10 +134,10 @@ def opencl_gpus() -> dict[str, str]:
 def pocl() -> dict[str, str]:
     """The CPU of PoCL, whose kernels it compiles into `build/neo`."""
     build()
-    found = debian.libraries(SID)
+    folders = debian.libraries(SID)
     translator = next((SID / "usr" / "bin").glob("llvm-spirv-*"))
     return {
-        **opencl(found / "libpocl.so.2"),
+        **opencl(folders / "libpocl.so.2"),
         "ONEAPI_DEVICE_SELECTOR": "*:cpu",
         "POCL_CACHE_DIR": str(FOLDER / "kernels"),
         "POCL_PATH_LLVM_SPIRV": str(debian.launcher(SID, translator, FOLDER / "llvm-spirv")),

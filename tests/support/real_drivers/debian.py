@@ -53,12 +53,12 @@ def unpack(packages: tuple[str, ...], folder: Path) -> dict[str, str]:
     archives = apt / "archives"
     archives.mkdir(exist_ok=True)
     _apt(apt, "apt-get", "-q", "download", *names, cwd=archives)
-    found = sorted(archives.glob("*.deb"))
+    debs = sorted(archives.glob("*.deb"))
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda file: _run("dpkg-deb", "-x", str(file), str(folder)), found))
+        list(pool.map(lambda file: _run("dpkg-deb", "-x", str(file), str(folder)), debs))
     shutil.rmtree(apt)
-    return dict(file.name.split("_")[:2] for file in found)
+    return dict(file.name.split("_")[:2] for file in debs)
 
 
 def _closure(packages: tuple[str, ...], apt: Path) -> list[str]:
@@ -108,8 +108,8 @@ def launcher(folder: Path, program: Path, script: Path) -> Path:
     The program is told the name of the script as its own, so that Python, which starts other
     processes by `sys.executable`, starts them in the same way.
     """
-    found = libraries(folder)
-    loader = f'"{found}/ld-linux-x86-64.so.2" --library-path "{found}"'
+    folders = libraries(folder)
+    loader = f'"{folders}/ld-linux-x86-64.so.2" --library-path "{folders}"'
     unfinished = script.with_name(f"{script.name}.{os.getpid()}")
     unfinished.write_text(f'#!/bin/sh\nexec {loader} --argv0 "$0" "{program}" "$@"\n')
     unfinished.chmod(0o755)

@@ -120,13 +120,17 @@ PROTOCOLS = re.compile(
 
 def public() -> Iterator[str]:
     """Every public function, and every public method but those that refuse to compute."""
-    spaces = {name: one for name in sx.__all__ if isinstance(one := getattr(sx, name), ModuleType)}
-    for space, one in {"": sx, **spaces}.items():
-        for name in one.__all__:
-            found = getattr(one, name)
-            if isinstance(found, type):
-                yield from (f"{name}.{method}" for method in _methods(found))
-            elif callable(found):
+    spaces = {
+        name: namespace
+        for name in sx.__all__
+        if isinstance(namespace := getattr(sx, name), ModuleType)
+    }
+    for space, namespace in {"": sx, **spaces}.items():
+        for name in namespace.__all__:
+            value = getattr(namespace, name)
+            if isinstance(value, type):
+                yield from (f"{name}.{method}" for method in _methods(value))
+            elif callable(value):
                 yield f"{space}.{name}".lstrip(".")
 
 

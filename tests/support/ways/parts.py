@@ -43,7 +43,7 @@ def consumer(tensor: sx.Tensor, in_order: bool) -> dpctl.SyclQueue:
     return _queue(tensor.device.root_id, *(["in_order"] if in_order else []))
 
 
-def part(tensor: sx.Tensor) -> sx.Device:
+def sub_device_of(tensor: sx.Tensor) -> sx.Device:
     return root(tensor).create_sub_devices(1)[0]
 
 
@@ -125,9 +125,9 @@ def on_queue(take: Callable[..., sx.Tensor], in_order: bool) -> Callable[[sx.Ten
 
     def way(tensor: sx.Tensor) -> Address:
         queue = consumer(tensor, in_order)
-        found = take(tensor, queue)
-        assert found.sycl_queue == queue
-        return Address(found.ptr, found, queue, found, found.readonly)
+        result = take(tensor, queue)
+        assert result.sycl_queue == queue
+        return Address(result.ptr, result, queue, result, result.readonly)
 
     return way
 
@@ -137,9 +137,11 @@ def from_table(x: Any) -> Address:
     out = ctypes.c_void_p()
     assert exchange_api(type(x)).from_object(x, ctypes.byref(out)) == 0
     managed = DLManagedTensorVersioned.from_address(out.value)
-    found = Address(managed.dl_tensor.data, x, _work_stream(x), readonly=managed.flags & READ_ONLY)
+    address = Address(
+        managed.dl_tensor.data, x, _work_stream(x), readonly=managed.flags & READ_ONLY
+    )
     Deleter(managed.deleter)(out.value)
-    return found
+    return address
 
 
 def borrowed_from_table(x: Any) -> Address:
@@ -176,12 +178,12 @@ class Request:
 
 def requested(tensor: sx.Tensor, finish: str) -> np.ndarray:
     """The elements for MPI in the memory of a request."""
-    found = []
+    requests = []
     request = sx.mpi.staged_request(
-        tensor, "r", lambda memory: found.append(np.array(memory)) or Request()
+        tensor, "r", lambda memory: requests.append(np.array(memory)) or Request()
     )
     getattr(request, finish)()
-    return found[0]
+    return requests[0]
 
 
 def receive(tensor: sx.Tensor, array: np.ndarray, finish: str) -> None:

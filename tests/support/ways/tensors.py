@@ -16,9 +16,9 @@ from ways.parts import (
     is_compact,
     is_known_compact,
     on_queue,
-    part,
     private,
     root,
+    sub_device_of,
     target,
     through_pickle,
     waited_for,
@@ -76,7 +76,7 @@ ROWS: dict[str, Way] = {
     "Tensor.to_device": Way(lambda t: t.to_device(t.device), VIEW),
     "Tensor.to_device(copy=True)": Way(lambda t: t.to_device(t.device, copy=True), COPY,
         tags={Tag.STAYS, Tag.ALLOCATES}),
-    "Tensor.to_device(part)": Way(lambda t: t.to_device(part(t), copy=True), COPY,
+    "Tensor.to_device(part)": Way(lambda t: t.to_device(sub_device_of(t), copy=True), COPY,
         tags={Tag.SUB_DEVICE, Tag.ALLOCATES}),
     "Tensor.to_device(private)": Way(
         lambda t: t.to_device(private(t.device.root_id), copy=True), COPY,
@@ -99,7 +99,7 @@ ROWS: dict[str, Way] = {
     "zeros(queue)": Way(
         lambda t: sx.zeros(t.shape, t.dtype, device=consumer(t, True)), NEW, like=np.zeros_like),
     "zeros(part)": Way(
-        lambda t: sx.zeros(t.shape, t.dtype, device=part(t)), NEW, like=np.zeros_like,
+        lambda t: sx.zeros(t.shape, t.dtype, device=sub_device_of(t)), NEW, like=np.zeros_like,
         tags={Tag.SUB_DEVICE}),
     # True is a number of every dtype.
     "ones": Way(

@@ -11,9 +11,9 @@ from ways.parts import (
     consumer,
     has_axes,
     others,
-    part,
     receive,
     stage,
+    sub_device_of,
 )
 from ways.way import NOTHING, WRITES, Tag, Way
 
@@ -35,7 +35,7 @@ ROWS: dict[str, Way] = {
         lambda t, a: t.copy_from(others(t, a, consumer(t, True))),
         WRITES, copies=2, takes=can_hold_each),
     "Tensor.copy_from(a tensor of a part)": Way(
-        lambda t, a: t.copy_from(others(t, a, part(t))), WRITES, takes=can_hold_each,
+        lambda t, a: t.copy_from(others(t, a, sub_device_of(t))), WRITES, takes=can_hold_each,
         tags={Tag.SUB_DEVICE}),
     "Tensor.copy_from(a tensor of the CPU)": Way(
         lambda t, a: t.copy_from(others(t, a, "cpu")), WRITES, takes=can_hold_each),

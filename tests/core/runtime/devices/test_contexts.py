@@ -28,9 +28,9 @@ pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
 def test_equal_partitions_give_the_same_entries(root):
     units = root.sycl_device.max_compute_units
     for partition in (1, [1], [1, 1], (1, 1), np.int64(1), np.array([1, 1])):
-        parts = root.create_sub_devices(partition)
+        sub_devices = root.create_sub_devices(partition)
         count = len(sx.devices())
-        assert root.create_sub_devices(partition) == parts
+        assert root.create_sub_devices(partition) == sub_devices
         assert len(sx.devices()) == count
     assert len(root.create_sub_devices(1)) == units
     assert root.create_sub_devices([1, 1]) == root.create_sub_devices((1, 1))
@@ -38,11 +38,11 @@ def test_equal_partitions_give_the_same_entries(root):
 
 
 def test_sub_devices_say_parent_partition_and_number(root):
-    for number, part in enumerate(root.create_sub_devices([1, 1])):
-        assert (part.kind, part.partition) == ("sub_device", "counts 1 1")
-        assert part.partition_index == number
-        assert part.parent is root
-        assert f"sub-device of device {root.id}: counts 1 1, number {number}" in repr(part)
+    for number, sub_device in enumerate(root.create_sub_devices([1, 1])):
+        assert (sub_device.kind, sub_device.partition) == ("sub_device", "counts 1 1")
+        assert sub_device.partition_index == number
+        assert sub_device.parent is root
+        assert f"sub-device of device {root.id}: counts 1 1, number {number}" in repr(sub_device)
     assert (root.partition, root.partition_index) == ("", None)
     with pytest.raises(ValueError, match="partition is 'counts 1 1'"):
         root.create_sub_devices("counts 1 1")
@@ -102,35 +102,35 @@ def test_impossible_partition_is_refused(root, partition, error, words):
 
 def test_sub_device_of_a_third_party_is_known_by_its_handle(root):
     """OpenCL does not tell which part it is, so it is known by its handle."""
-    part = root.sycl_device.create_sub_devices(partition=1)[0]
-    queue = dpctl.SyclQueue(part)
+    sub_device = root.sycl_device.create_sub_devices(partition=1)[0]
+    queue = dpctl.SyclQueue(sub_device)
     entry = sx.device(queue)
     assert (entry.kind, entry.parent, entry.partition_index) == ("sub_device", root, None)
     assert entry.sycl_context == queue.sycl_context
-    assert sx.device(part) is sx.device(queue) is entry
+    assert sx.device(sub_device) is sx.device(queue) is entry
     assert sx.device(root.sycl_device.create_sub_devices(partition=1)[0]) is not entry
 
-    another = sx.device(dpctl.SyclQueue(part))  # dpctl makes it a new context
+    another = sx.device(dpctl.SyclQueue(sub_device))  # dpctl makes it a new context
     assert (another.kind, another.parent) == ("context", entry)
-    assert another.sycl_device == part
+    assert another.sycl_device == sub_device
     assert f"private context of device {entry.id}" in repr(another)
     assert sx.register_context(another.sycl_queue, entry) is another
-    assert sx.device(part) is entry
+    assert sx.device(sub_device) is entry
 
 
 def test_sub_device_of_a_sub_device_has_both_parents(root):
     units = root.sycl_device.max_compute_units
     (whole,) = root.create_sub_devices([units])
-    for part in whole.create_sub_devices(1):
-        assert (part.kind, part.root_id) == ("sub_device", root.id)
-        assert (part.parent, part.parent.parent) == (whole, root)
-        tensor = sx.zeros(3, device=part)
-        assert tensor.device is part
+    for sub_device in whole.create_sub_devices(1):
+        assert (sub_device.kind, sub_device.root_id) == ("sub_device", root.id)
+        assert (sub_device.parent, sub_device.parent.parent) == (whole, root)
+        tensor = sx.zeros(3, device=sub_device)
+        assert tensor.device is sub_device
         assert tensor.__dlpack_device__() == (14, root.id)
     inner = root.sycl_device.create_sub_devices(partition=[units])[0]
     inner = inner.create_sub_devices(partition=1)[0]
-    found = sx.device(dpctl.SyclQueue(inner))  # of somebody else
-    assert (found.root_id, found.parent.parent) == (root.id, root)
+    of_queue = sx.device(dpctl.SyclQueue(inner))  # of somebody else
+    assert (of_queue.root_id, of_queue.parent.parent) == (root.id, root)
 
 
 # ---- (14, id) both ways --------------------------------------------------------------------------
@@ -170,17 +170,17 @@ def in_a_process(code, variables=None):
 
 @pytest.mark.parametrize("entries", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
 def test_thousands_of_entries_and_eight_threads(entries):
-    found = in_a_process(f"""
+    result = in_a_process(f"""
         table = labs.load("table_lab")
         before = len(sx.devices())
         result = table.stress(8, {entries}, 100_000)
         print(json.dumps([*result, len(sx.devices()) - before]))
     """)
-    assert found == [entries, 0, entries]  # different entries, contradictions, new entries
+    assert result == [entries, 0, entries]  # different entries, contradictions, new entries
 
 
 def test_pointer_is_found_among_many_contexts():
-    found = in_a_process("""
+    result = in_a_process("""
         import dpctl, dpctl.memory, numpy as np
         table = labs.load("table_lab")
         root = sx.device()
@@ -203,7 +203,7 @@ def test_pointer_is_found_among_many_contexts():
         wrong += [] if table.entry_of_pointer(0) == (-1, -1) else ["null"]
         print(json.dumps(wrong))
     """)
-    assert found == []
+    assert result == []
 
 
 # ---- the environment -----------------------------------------------------------------------------

@@ -50,7 +50,7 @@ look_up()
         {**environments.cpu(), "SYCL_UR_TRACE": "2"},
         near=__file__,
     )
-    before, after = (part.count(QUESTION) for part in trace.split("@")[1::2])
+    before, after = (calls.count(QUESTION) for calls in trace.split("@")[1::2])
     assert 0 < before < 10
     assert after == before + more
 
@@ -61,12 +61,12 @@ def test_memory_of_a_context_that_was_only_met():
     array = np.asarray(block)
     device = sx.as_tensor(block).device
     assert not device._entry.default_context
-    found = sx.as_tensor(array)
-    assert (found.device, found.usm_type, found.ptr) == (sx.device(), "system", block._pointer)
-    found = sx.as_tensor(array, device=device, copy=False)
-    assert (found.device, found.usm_type) == (device, "shared")
+    result = sx.as_tensor(array)
+    assert (result.device, result.usm_type, result.ptr) == (sx.device(), "system", block._pointer)
+    result = sx.as_tensor(array, device=device, copy=False)
+    assert (result.device, result.usm_type) == (device, "shared")
     assert sx.as_tensor(array[100:]).device is device  # of the block that `found` holds
-    del found
+    del result
     assert sx.as_tensor(array).usm_type == "system"
     capsule = Managed(data=block._pointer, shape=(9,), device=(14, sx.device().id)).capsule()
     with pytest.raises(BufferError, match=f"private context of device .14, {device.id}"):
@@ -118,5 +118,5 @@ stop.set()
 for thread in threads: thread.join()
 print(hung)
 """
-    found = environments.python(program, near=__file__)
-    assert int(found.splitlines()[-1]) == 0
+    result = environments.python(program, near=__file__)
+    assert int(result.splitlines()[-1]) == 0

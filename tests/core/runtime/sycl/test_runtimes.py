@@ -33,8 +33,8 @@ print(len(after) - len(before))
 def test_library_counts_as_runtime_by_its_name(name, counts, tmp_path):
     path = tmp_path / name
     run([*compiler(), "-shared", "-x", "c++", "/dev/null", "-o", str(path)])
-    found = environments.python(LOAD.format(path=str(path)), environments.cpu())
-    assert int(found.splitlines()[-1]) == counts
+    result = environments.python(LOAD.format(path=str(path)), environments.cpu())
+    assert int(result.splitlines()[-1]) == counts
 
 
 def test_runtime_of_the_process_is_found():

@@ -16,7 +16,7 @@ import sycl_ext as sx
 
 
 def test_environment_has_no_integration():
-    names = {one.metadata["Name"] for one in distributions()}
+    names = {distribution.metadata["Name"] for distribution in distributions()}
     assert {"sycl_ext", "distributed", "dpnp", "xarray"} <= names
     assert not [name for name in names if name.startswith("sycl-ext-")]
     assert find_spec("sycl_ext_dask") is None

@@ -12,11 +12,11 @@ std::vector<Device*> make_cards() {
     auto* whole = new Device;
     whole->card = card;
     for (int tile = 0; tile < settings().tiles; ++tile) {
-      auto* part = new Device;
-      part->card = card;
-      part->tile = tile;
-      part->parent = whole;
-      whole->tiles.push_back(part);
+      auto* sub_device = new Device;
+      sub_device->card = card;
+      sub_device->tile = tile;
+      sub_device->parent = whole;
+      whole->tiles.push_back(sub_device);
     }
     made.push_back(whole);
   }
@@ -45,9 +45,9 @@ const std::vector<Device*>& listed() {
   return *list;
 }
 
-bool reaches(const Device& one, const Device& other) {
-  if (one.card == other.card) return true;
-  return settings().peers && (!settings().one_way || other.card < one.card);
+bool reaches(const Device& device, const Device& other) {
+  if (device.card == other.card) return true;
+  return settings().peers && (!settings().one_way || other.card < device.card);
 }
 
 }  // namespace stand_in
@@ -75,15 +75,15 @@ ZE_API ze_result_t zeDeviceGetRootDevice(ze_device_handle_t device, ze_device_ha
   return ZE_RESULT_SUCCESS;
 }
 
-ZE_API ze_result_t zeDeviceCanAccessPeer(ze_device_handle_t one, ze_device_handle_t other,
+ZE_API ze_result_t zeDeviceCanAccessPeer(ze_device_handle_t device, ze_device_handle_t other,
                                          ze_bool_t* yes) {
-  *yes = reaches(of<Device>(one), of<Device>(other));
+  *yes = reaches(of<Device>(device), of<Device>(other));
   return ZE_RESULT_SUCCESS;
 }
 
-ZE_API ze_result_t zeDeviceGetP2PProperties(ze_device_handle_t one, ze_device_handle_t other,
+ZE_API ze_result_t zeDeviceGetP2PProperties(ze_device_handle_t device, ze_device_handle_t other,
                                             ze_device_p2p_properties_t* p) {
-  const bool peers = reaches(of<Device>(one), of<Device>(other));
+  const bool peers = reaches(of<Device>(device), of<Device>(other));
   p->flags = peers ? ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS : 0;
   return ZE_RESULT_SUCCESS;
 }

@@ -22,6 +22,6 @@ const std::vector<Device*>& cards();
 const std::vector<Device*>& listed();
 
 // Whether commands of one device reach the memory of the other.
-bool reaches(const Device& one, const Device& other);
+bool reaches(const Device& device, const Device& other);
 
 }  // namespace stand_in

@@ -84,7 +84,7 @@ ZE_API ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_t, const
       {"zexDriverGetHostPointerBaseAddress", reinterpret_cast<void*>(&host_pointer_base)},
       {"zexDriverReleaseImportedPointer", reinterpret_cast<void*>(&release_imported_pointer)},
   };
-  const auto found = known.find(name);
-  *address = found == known.end() ? nullptr : found->second;
+  const auto entry = known.find(name);
+  *address = entry == known.end() ? nullptr : entry->second;
   return *address ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }

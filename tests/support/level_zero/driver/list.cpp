@@ -126,13 +126,13 @@ std::deque<List::Pending>::iterator List::next() {
   if (in_order_) return pending_.begin();
   const auto is_set = [](const SignalPointer& signal) { return signal->is_set(); };
   auto newest = pending_.end();
-  for (auto one = pending_.begin(); one != pending_.end(); ++one) {
-    const Fence fence = one->fence;
-    const bool is_first = one == pending_.begin();
+  for (auto command = pending_.begin(); command != pending_.end(); ++command) {
+    const Fence fence = command->fence;
+    const bool is_first = command == pending_.begin();
     const bool waits_for_earlier = fence == Fence::after_earlier || fence == Fence::both;
-    if (std::all_of(one->waits.begin(), one->waits.end(), is_set) &&
+    if (std::all_of(command->waits.begin(), command->waits.end(), is_set) &&
         (is_first || !waits_for_earlier))
-      newest = one;
+      newest = command;
     if (fence == Fence::before_later || fence == Fence::both) break;
   }
   return newest;

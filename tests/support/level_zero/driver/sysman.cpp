@@ -43,8 +43,9 @@ ZE_API ze_result_t zesInit(std::uint32_t) { return ZE_RESULT_SUCCESS; }
 
 ZE_API ze_result_t zesDriverGet(std::uint32_t* count, zes_driver_handle_t* to) {
   static auto* const driver = new Object;
-  hand_out_one(count, to,
-               [](zes_driver_handle_t& one) { one = handle_of<zes_driver_handle_t>(driver); });
+  hand_out_one(count, to, [](zes_driver_handle_t& handle) {
+    handle = handle_of<zes_driver_handle_t>(driver);
+  });
   return ZE_RESULT_SUCCESS;
 }
 

@@ -40,10 +40,10 @@ Reservation* around(const void* pointer, std::size_t size, std::size_t* offset =
   const char* const begin = static_cast<const char*>(pointer);
   const auto after = reservations.upper_bound(begin);
   if (after == reservations.begin()) return nullptr;
-  auto& [first, found] = *std::prev(after);
-  if (begin + size > first + found.size) return nullptr;
+  auto& [first, range] = *std::prev(after);
+  if (begin + size > first + range.size) return nullptr;
   if (offset) *offset = static_cast<std::size_t>(begin - first);
-  return &found;
+  return &range;
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ def test_constants_for_the_core_have_names():
 )
 def test_bare_constants_are_found(call):
     tree = ast.parse(f"from sycl_ext._core import from_dlpack\n{call}")
-    assert [ast.unparse(found) for found in bare_constants(tree)] == [call]
+    assert [ast.unparse(call_found) for call_found in bare_constants(tree)] == [call]
     assert not list(bare_constants(ast.parse("_core.view(t, readonly=None)\nview(t, None)")))
 
 
@@ -99,9 +99,9 @@ def test_constants_in_the_core_have_names():
     in_call = re.compile(rf"\w\((?:[^()]*[^\w()] ?)?{constant}, {constant}[,)]")
     allowed = "Owner(nullptr, nullptr)"  # a unique_ptr that has nothing, and no deleter
     calls = [
-        f"{path.relative_to(ROOT)}: {found.group()}"
+        f"{path.relative_to(ROOT)}: {match.group()}"
         for path in sorted((ROOT / "src" / "python").rglob("*.?pp"))
-        for found in in_call.finditer(path.read_text())
-        if found.group() not in allowed
+        for match in in_call.finditer(path.read_text())
+        if match.group() not in allowed
     ]
     assert not calls, "\n".join(calls)
