@@ -51,7 +51,8 @@ inline constexpr std::array<DType, 23> dtypes{{
     {"float8_e8m0fnu", kDLFloat8_e8m0fnu, 8, 'V', nullptr},
 }};
 
-// The dtype, or an Error (value for a name, buffer for a DLDataType) that lists those there are.
+// Returns the dtype.  If the table has no such dtype, throws an Error (value for a name, buffer for
+// a DLDataType) that lists the dtypes of the table.
 const DType& dtype_named(std::string_view name);
 const DType& dtype_from_dlpack(DLDataType wanted);
 

@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
   Kind kind_;
 };
 
-// The device does nothing any more, whatever it was given.
+// The device is lost: every later call for it fails, and only a new process can use it again.
 class DeviceLost final : public Error {
  public:
   explicit DeviceLost(const std::string& message) : Error(Kind::runtime, message) {}
@@ -46,7 +46,7 @@ template <class... Parts>
   throw Error(kind, message.str());
 }
 
-// Calls `tell(kind, text)` for the exception in flight, of whatever class.
+// Calls `tell(kind, text)` for the exception in flight.  An exception of any class is translated.
 template <class Tell>
 void tell_exception(const Tell& tell) noexcept {
   try {

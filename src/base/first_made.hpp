@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that are made when first needed.
 //
-// A function static does not serve here: a fork does not wait for the thread that holds its guard,
-// and the child then waits for it for ever.
+// A static variable of a function could block a forked child for ever: a fork does not wait for the
+// thread that initializes the variable, so the guard of the variable stays locked in the child.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 namespace sycl_ext {
 
-// A value that is made when first needed, and never destroyed.  Threads may make it at the same
-// time, without a lock: the first one that is ready stays.
+// A value that is made when first needed, and never destroyed.  Several threads may make the value
+// at the same time, without a lock: the first value that is ready is kept, the others are dropped.
 //
-// `per_process`: a forked child makes another one, and leaves that of its parent as it was: threads
-// that are gone may have been in the middle of it.
+// `per_process`: a forked child makes a value of its own and does not touch the value of its
+// parent, because a thread of the parent may have been changing that value during the fork.
 template <class T, bool per_process = false>
 class FirstMade {
  public:
@@ -27,7 +27,7 @@ class FirstMade {
     const int process = process_generation;
   };
 
-  // `make` gives a T.  When it cannot be made, the next call tries again.
+  // `make` returns a T. If `make` throws, the next call tries again.
   template <class Make>
   T& get(const Make& make) {
     Made* newest = newest_;
@@ -36,16 +36,16 @@ class FirstMade {
     const bool is_first = newest_.compare_exchange_strong(newest, mine.get());
     return is_first ? mine.release()->value : newest->value;
   }
-  // The same by one thread, while the others, and a fork, wait.
+  // The same, but only one thread makes the value.  Other threads, and a fork, wait for it.
   template <class Make>
   T& get_once(const Make& make) {
     if (T* const value = made()) return *value;
     const std::lock_guard<Mutex> lock(locks.making);
     return get(make);
   }
-  // nullptr: nobody has needed it so far (in this process).
+  // nullptr: the value has not been made yet (in this process).
   T* made() const noexcept { return value_of(newest()); }
-  // Of this process, or of the last one before it that has made one.
+  // The value of this process, or else that of the nearest parent process that made one.
   Made* newest() const noexcept { return newest_.load(std::memory_order_acquire); }
 
  private:

@@ -9,12 +9,13 @@
 
 namespace sycl_ext {
 
-// Not inline: a linker takes this file, with the handlers, for what others need of it.
+// Defined here and not inline: whoever uses these variables links this file, and with it the
+// handlers of fork().
 std::atomic<int> process_generation{0}, first_user{-1};
 
 namespace {
 
-std::mutex one_fork;  // at a time
+std::mutex one_fork;  // one fork at a time
 
 void before_fork() noexcept {
   one_fork.lock();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of the core to Python, which it does not know: function pointers that Python's
-// side sets.
+// What the core asks of Python.  The core does not depend on Python: it calls function pointers,
+// which src/python sets.
 #pragma once
 
 #include <sys/syscall.h>
@@ -15,12 +15,12 @@
 
 namespace sycl_ext {
 
-// Of the process: the one that Python handles signals in.
+// Whether the calling thread is the main thread of the process, in which Python handles signals.
 inline bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
 struct Interpreter {
-  // Lets the GIL go when the calling thread holds it (else the state is nullptr), and takes it
-  // back.
+  // `release_gil` releases the GIL if the calling thread holds it; otherwise it returns nullptr.
+  // `take_gil` takes the GIL back.
   void* (*release_gil)() noexcept;
   void (*take_gil)(void* state);
   // Calls a deleter of other code, which may be Python, on any thread.  A pending exception stays
@@ -31,7 +31,7 @@ struct Interpreter {
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.
   void (*handle_signals)();
-  // Whether Python started the calling thread; false where only the GIL would tell.
+  // Whether Python started the calling thread; false if that cannot be known without the GIL.
   bool (*started_this_thread)() noexcept;
 };
 
@@ -48,11 +48,11 @@ inline void require_gil(const char* act) noexcept {
   std::abort();
 }
 
-// Work of the host on so many bytes releases the GIL.
+// Host work on at least this many bytes releases the GIL.
 inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;
 
-// Releases the GIL when the thread holds it, if this may take long enough.  The caller holds no
-// lock of the core: taking the GIL back under one would be a deadlock.
+// Releases the GIL if the calling thread holds it and the work may take long.  The caller must not
+// hold a lock of the core: taking the GIL back under such a lock would be a deadlock.
 class WithoutGil {
  public:
   explicit WithoutGil(bool worth_it = true) noexcept {

@@ -13,7 +13,7 @@ namespace sycl_ext {
 inline constexpr int max_ndim = 64;  // NumPy's limit
 
 // Shape and strides of one array, both in elements; up to `inline_ndim` without an allocation.
-// One that was moved from is not read.
+// A moved-from Layout must not be read.
 class Layout {
  public:
   explicit Layout(int ndim = 0);
@@ -42,8 +42,8 @@ enum class Order : char { c = 'C', f = 'F' };
 Layout read_layout(int ndim, const std::int64_t* shape, Order order, std::size_t itemsize,
                    const std::int64_t* strides = nullptr);
 
-// A stride in bytes, for a layout that has passed one of the checks of this file.  Only the stride
-// of an axis that is never stepped along can be too large for it; any number does there.
+// A stride in bytes, for a layout that has passed one of the checks of this file.  The product
+// overflows only for an axis with fewer than two elements, whose stride is never used.
 inline std::int64_t byte_stride(const Layout& layout, int axis, std::size_t itemsize) noexcept {
   std::int64_t nbytes;
   (void)__builtin_mul_overflow(layout.strides()[axis], itemsize, &nbytes);
@@ -62,9 +62,9 @@ bool is_contiguous(const Layout& layout, Order order) noexcept;
 // Whether a stride of an axis with more than one element is negative.
 bool has_negative_stride(const Layout& layout) noexcept;
 
-// False: no two indices are one element.  True: some are (a stride of 0, windows that slide over
-// each other), or axes interleave, as no slice or transposition of a compact array does.  The
-// layout must have passed one of the checks of this file.
+// False: every index has an element of its own.  True: several indices share an element (a stride
+// of 0, overlapping windows), or axes interleave, which they never do in a slice or a transposition
+// of a compact array.  The layout must have passed one of the checks of this file.
 bool may_share_elements(const Layout& layout) noexcept;
 
 // Bytes that the elements occupy, relative to the first element: [begin, end).

@@ -23,7 +23,7 @@ inline void check_locks([[maybe_unused]] bool is_met,
 // The ranks whose locks this thread holds, a bit for each.
 inline __thread std::uint32_t held_locks __attribute__((tls_model("initial-exec"))) = 0;
 
-// A lock that a thread takes under those of smaller ranks only.
+// A lock with a rank.  A thread that takes it holds only locks of smaller ranks.
 class Mutex {
  public:
   explicit constexpr Mutex(int rank) noexcept : bit_(std::uint32_t{1} << rank) {}
@@ -38,7 +38,7 @@ class Mutex {
     lock_.unlock();
   }
 
-  // A driver may fork under a lock that is held while the runtime is called.
+  // A driver may fork inside a call of the runtime, while this thread holds the lock.
   void lock_for_fork() {
     if (!(held_locks & bit_)) lock_.lock();
   }
@@ -53,9 +53,10 @@ class Mutex {
 
 // All locks of the core, in the order in which a thread takes them.
 struct Locks {
-  // The runtime is called under these, so that one thread asks it, or registers memory with it.
+  // The runtime is called under these locks, so that only one thread at a time asks it for devices,
+  // or registers memory with it.
   Mutex making{0}, host_registrations{1};
-  // Neither the runtime nor Python is called under the others.
+  // Neither the runtime nor Python is called under the other locks.
   Mutex extents{2}, deferred_frees{3}, async_errors{4}, pools{5}, helper{6}, named_queues{7};
 
   template <class Do>

@@ -12,8 +12,8 @@
 
 namespace sycl_ext {
 
-// Throws where there is no memory for it.  A thread that has its stack, and no memory for its
-// thread-local data, ends the process; so there has to be room for both.
+// Throws if there is no memory for a new thread.  A thread that gets a stack but no memory for its
+// thread-local data ends the process, so there has to be room for both.
 template <class Body>
 void start_thread(Body body) {
   constexpr std::size_t thread_local_data = 4 << 20;  // far more than all libraries have

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Commands that end in less time are met without a nap, which takes 60 microseconds at least.
+// A nap takes at least 60 microseconds, so a wait for a short command polls without a nap.
 constexpr std::chrono::microseconds without_nap{50};
 constexpr std::chrono::microseconds shortest_nap{10}, longest_nap{500};
 
@@ -51,7 +51,7 @@ class Helper {
       std::packaged_task<void()> task = std::exchange(task_, {});
       lock.unlock();
       task();
-      task = {};  // what it keeps goes before the next one can be given
+      task = {};  // drop what the task keeps before another one can come
       lock.lock();
       is_busy_ = false;
     }

@@ -20,15 +20,17 @@ namespace sycl_ext {
 // How long a signal may wait for its handler.
 inline constexpr std::chrono::milliseconds between_signals{50};
 
-// The waits of the main thread that signals may end now; those that a handler has ended so far.
+// The number of waits of the main thread that signals may end now, and the number of waits that
+// signal handlers have ended so far.
 int waits_of_main_thread() noexcept;
 int interrupted_waits() noexcept;
 
-// Runs the handlers of signals that have come, if the calling thread takes them; throws to end the
-// wait.  No lock is held, and nothing that a handler may need: it may wait as well.
+// Runs the handlers of signals that have come, if the calling thread handles signals.  Throws if a
+// handler ends the wait.  The caller holds no lock and nothing else that a handler may need,
+// because a handler may wait as well.
 void look_for_signals();
 
-// A part of a wait: until signals have to be looked for, in a thread that takes them.
+// A part of a wait.  In a thread that handles signals, it ends when signals have to be looked for.
 class WaitSlice {
  public:
   WaitSlice() noexcept;
@@ -37,8 +39,9 @@ class WaitSlice {
 
   bool takes_signals() const noexcept { return takes_signals_; }
   bool is_over() const noexcept;
-  // Between two questions: nothing for the first moments, in which short commands end; then an
-  // eighth of the time so far, so that the wait is longer than the work by at most as much.
+  // Pauses between two polls.  There is no pause at first, because short commands end within
+  // moments.  Later a pause is an eighth of the time so far, so a wait lasts at most an eighth
+  // longer than the work.
   void nap() const noexcept;
 
  private:
@@ -46,7 +49,7 @@ class WaitSlice {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// Asks until it is true; false: signals have to be looked for first.
+// Polls until the answer is true.  False: signals have to be looked for first.
 template <class Question>
 bool poll(const Question& is_met) {
   const WaitSlice slice;
@@ -57,14 +60,14 @@ bool poll(const Question& is_met) {
   return true;
 }
 
-// Asks until it is true, or a signal handler ends the wait.
+// Polls until the answer is true, or a signal handler ends the wait.
 template <class Question>
 void wait_until(const Question& is_met) {
   while (!poll(is_met)) look_for_signals();
 }
 
-// Has the helper thread make a call that blocks.  The result is not valid where it cannot, because
-// it is still in the call of an interrupted wait, or there is no memory for it: the caller polls.
+// Gives a blocking call to the helper thread.  The result is not valid, and the caller polls, if
+// the helper is still in the call of an interrupted wait or there is no memory for it.
 std::shared_future<void> hand_to_helper(std::function<void()> call);
 
 }  // namespace sycl_ext

@@ -28,7 +28,7 @@ struct Block {
       : companion(std::move(companion)), use(memory, submits) {}
 };
 
-// Of an export that fails before anybody has it.
+// Frees a managed tensor whose export failed before a consumer got it.
 struct DropUnused {
   template <class Managed>
   void operator()(Block<Managed>* block) const noexcept {
@@ -48,10 +48,11 @@ void delete_managed(Managed* self) {
 
 }  // namespace
 
-// Field by field into its place: a struct that is built elsewhere and copied makes the processor
-// wait for its own narrow stores.
+// Writes each field into its place.  A struct that is built elsewhere and copied would be slower:
+// the processor would wait for its own narrow stores.
 void write_dl_tensor(const Tensor& tensor, DLDevice device, DLTensor* out) noexcept {
-  // A consumer may test for NULL to find an empty array, and some refuse an address there.
+  // A consumer may test for NULL to find an empty array, and some consumers refuse any other
+  // address.
   out->data = tensor.size() == 0 ? nullptr : tensor.data;
   out->device = device;
   out->ndim = tensor.layout.ndim();

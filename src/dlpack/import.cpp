@@ -67,13 +67,14 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
     data = memory->data;
   }
   const bool on_host = named.is_host && !(options.find_usm && entry);
-  // Its producer has had a queue of ours, or has shown one of its own.
+  // The producer got a queue of this package or showed its own, so it can submit work on the
+  // memory.
   if (!on_host && (options.expected || options.queue)) memory->expose();
   const bool has_queue = on_host || !entry || !options.queue || *options.queue == memory->queue();
   use->give_back_unused();
   Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   if (!has_queue) view = on_queue(view, *options.queue, keep_memory(view.memory));
-  // A host copy of ours comes in as any host memory does.
+  // A host copy that this package made is imported like any other host memory.
   if (on_host && options.host_reader) view = relabel(view, *options.host_reader, UsmKind::system);
   return view;
 }
@@ -121,7 +122,8 @@ Imported import_managed(Managed* managed, ImportOptions options) {
   if (!named.is_host && !named.entry) refuse(dl.device, named);
   const Entry* home = named.entry;
   if (home && options.queue) {
-    // A queue of the announced entry, or of a sub-device of it in the default context, serves it.
+    // The tensor gets the producer's queue if that belongs to the announced entry, or to a
+    // sub-device of it in the default context.
     const Entry& queue_entry = entry_of(*options.queue);
     if (&queue_entry == home ||
         (queue_entry.default_context && home->default_context && queue_entry.reaches(*home))) {

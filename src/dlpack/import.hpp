@@ -11,8 +11,8 @@ namespace sycl_ext {
 struct Imported {
   Tensor tensor;
   bool copied;  // the producer says that the memory was made only for us
-  // An export of this package that has come back.  It is a keeper of the memory (MemoryKeeper), and
-  // ends when an instance shows the collector the tensor, not before.
+  // An export of this package that a producer returned to it.  It keeps the memory (MemoryKeeper)
+  // until an instance shows the tensor to the garbage collector.
   Owner returned = Owner(nullptr, nullptr);
 };
 
@@ -21,15 +21,18 @@ struct ImportOptions {
   const DLDevice* expected = nullptr;
   // kDLCPU memory that is USM comes in as that USM, and not as host memory of no entry.
   bool find_usm = false;
-  // With `find_usm`: the entry that other host memory comes in on, because its device reads that.
+  // With `find_usm`: the entry for host memory that is not USM, because its device reads host
+  // memory.
   const Entry* host_reader = nullptr;
-  // The producer's queue for kDLOneAPI memory.  Where it serves the announced entry, work on the
-  // memory goes to it, and the memory is on its entry; else it is waited for.  nullptr: the queue
-  // of the announced entry, to which the producer has handed its work if it was asked.
+  // The producer's queue for kDLOneAPI memory.  If it belongs to the announced entry, the tensor
+  // gets this queue and the entry of the queue; otherwise the import waits for the queue.  nullptr:
+  // the tensor uses the queue of the announced entry, because a producer that was asked has ordered
+  // its work before later work on that queue.
   const Queue* queue = nullptr;
 };
 
-// Runs the deleter of a managed tensor, once; our own can be called anywhere.
+// Calls the deleter of a managed tensor, once.  A deleter of this package needs neither the GIL nor
+// the interpreter.
 template <class Managed>
 void call_deleter(void* object) {
   const auto call = [](void* address) {
