@@ -18,7 +18,8 @@ namespace sycl_ext {
 
 namespace {
 
-// Tables of names, which are constants: a fork would not wait for the guard of a function static.
+// Tables of names are constants.  A static variable of a function would have a guard, which a fork
+// does not wait for.
 template <class Value>
 using Name = std::pair<Value, const char*>;
 
@@ -62,7 +63,7 @@ constexpr Name<Partitioning> ways[] = {
     {Partitioning::ext_intel_partition_by_cslice, "'cslice'"},
 };
 
-// An identity of the device; empty: it has none, and the question fails.
+// A property that identifies the device.  Empty: the device has none, and the query throws.
 template <class Info>
 std::string identity(const sycl::device& device) {
   try {
@@ -154,10 +155,10 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   entry->native_ordinal = native_ordinal(device);
   entry->fp64 = device.has(sycl::aspect::fp64);
   entry->usm = usm_of(device);
-  // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
+  // On Level Zero a context also serves the sub-devices of its devices; on OpenCL it does not.
   entry->single_device =
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
-  // Only for the backend that was tried.
+  // True only for OpenCL, the one backend where this was tried.
   entry->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
   entry->blocks_on_pageable = is_cuda_or_hip(device.get_backend());
   entry->sycl =
@@ -168,7 +169,8 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
 std::optional<std::uint64_t> free_memory(const Entry& entry) {
   return sycl_call("asking a device for its free memory", [&]() -> std::optional<std::uint64_t> {
     const sycl::device& device = entry.sycl->device;
-    // The adapters of CUDA and HIP end the process if their driver does not answer.
+    // The query is not made for CUDA and HIP: if the driver does not answer, their adapters end the
+    // process.
     if (is_cuda_or_hip(device.get_backend())) return std::nullopt;
     if (!device.has(sycl::aspect::ext_intel_free_memory)) return std::nullopt;
     return device.get_info<sycl::ext::intel::info::device::free_memory>();

@@ -22,7 +22,7 @@ namespace sycl_ext {
 
 namespace {
 
-// A text, and the driver that should provide a device.
+// The advice for errors, and the driver that should provide a device.
 auto& advice = *new std::pair<std::string, std::string>("`python -m sycl_ext doctor` says why", "");
 
 class Table {
@@ -42,7 +42,8 @@ class Table {
         entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
         const Entry& root = append(std::move(entry));
         search(root);
-        // SYCL would choose from another listing, for which OpenCL makes other sub-devices.
+        // Asking SYCL for its default device would list the devices anew, and OpenCL would make
+        // other sub-devices for the new list.
         const int score = sycl::default_selector_v(device);
         if (score > best) chosen = &root;
         best = std::max(best, score);
@@ -73,7 +74,8 @@ class Table {
     if (const Entry* entry = find_pair(device, context)) return *entry;
     const std::lock_guard<Mutex> lock(locks.making);
     if (const Entry* entry = find_pair(device, context)) return *entry;
-    // A driver knows memory of a card in contexts of its tiles, in which no queue can access it.
+    // A driver also reports memory of a card for contexts of the card's tiles, but queues of these
+    // contexts cannot access it.
     const bool is_usable = is_served(device, context);
     const Entry& home = find_or_add_home(device, is_usable ? &context : nullptr);
     const bool is_at_home = !is_usable || home.sycl->context == context;
@@ -86,7 +88,7 @@ class Table {
     return find_or_add_home(device);
   }
 
-  // The root device of a device; of a composite device the first that it consists of.
+  // The root device of a device.  Of a composite device, the first root device that it consists of.
   const Entry& root_of(const sycl::device& device) const {
     for (std::optional<sycl::device> whole = device; whole; whole = parent_of(*whole)) {
       if (const Entry* root = find_root(*whole)) return *root;
@@ -101,7 +103,7 @@ class Table {
 
   std::vector<const Entry*> partitioned(const Entry& whole, const Partition& partition) {
     const sycl::device& device = whole.sycl->device;
-    // Under the lock: OpenCL would make other devices the second time.
+    // Under the lock: a second listing by OpenCL would make other devices.
     const std::lock_guard<Mutex> lock(locks.making);
     const std::tuple key{find_or_add_home(device).id, partition.way, partition.counts};
     auto made = sub_devices_.find(key);
@@ -116,7 +118,8 @@ class Table {
     return sub_devices;
   }
 
-  // The caller holds the lock.  The default context of a driver-wide one is searched already.
+  // Adds the context to those that pointers are looked up in.  The caller holds the lock.  If a
+  // driver knows every pointer in its default context, which is searched already, nothing is added.
   void search(const Entry& entry) noexcept {
     const Entry& first = *find([&](const Entry& other) { return same_context(other, entry); });
     if (first.driver_wide() || first.next_searched || &first == last_searched_) return;
@@ -125,7 +128,7 @@ class Table {
   }
 
  private:
-  // The first entry for which `is_it` holds; nullptr: none.
+  // The first entry for which `is_it` returns true; nullptr: no entry.
   template <class IsIt>
   const Entry* find(const IsIt& is_it) const {
     for (int id = 0; id < size(); ++id) {
@@ -151,7 +154,7 @@ class Table {
     return is_root ? home : nullptr;
   }
 
-  // The context of the table that is the same one for the driver, or the context itself.
+  // A context in the table that the driver cannot tell apart from this one; otherwise this context.
   sycl::context known_as(const sycl::context& context) const {
     const std::uintptr_t native = native_context(context);
     const Entry* const known =
@@ -161,8 +164,8 @@ class Table {
 
   // The caller of these functions holds the lock.
 
-  // `seen_in`: its context if it cannot be in the default one; nullptr: a new one.  `partition` and
-  // `partition_index`: how a sub-device was made, if that is known.
+  // `seen_in`: the context of the entry, if the device cannot be in the default context; nullptr: a
+  // new context.  `partition` and `partition_index`: how the sub-device was made, if that is known.
   const Entry& find_or_add_home(const sycl::device& device, const sycl::context* seen_in = nullptr,
                                 const std::string& partition = {}, int partition_index = -1) {
     if (const Entry* entry = find_home(device)) return *entry;
@@ -204,12 +207,12 @@ class Table {
     return *entries_.back();
   }
 
-  // The sub-devices of a home, by the partition.
+  // The sub-devices that each partition of an entry has made.
   std::map<std::tuple<int, std::string, std::vector<std::size_t>>, std::vector<sycl::device>>
       sub_devices_;
 
-  // Written under the lock.  There is room for all entries: the first `size_` of them are read
-  // without it.
+  // Written under the lock.  The vector never reallocates, so the first `size_` entries are read
+  // without the lock.
   std::vector<std::unique_ptr<Entry>> entries_;
   std::atomic<int> size_{0};
   const Entry* last_searched_ = nullptr;
@@ -340,9 +343,9 @@ void register_context_of(const Entry& entry) {
 
 bool copies_directly(const Entry& from, const Entry& to) {
   if (from.host_memory || to.host_memory) return true;
-  // On OpenCL each context has its own list of USM; other drivers have one for all contexts.
-  // Between its devices, the question below is never asked: the adapter answers it by ending the
-  // process.
+  // An OpenCL context knows only its own USM, while a context of another driver knows all USM of
+  // that driver.  For two devices of OpenCL the question below must not be asked: the adapter
+  // answers it by ending the process.
   if (to.backend == "opencl") return same_context(from, to) && from.root_id == to.root_id;
   if (from.root_id == to.root_id) return true;
   return sycl_call("asking whether memory can be copied directly", [&] {

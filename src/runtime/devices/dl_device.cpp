@@ -60,7 +60,7 @@ bool host_reads(const std::byte* first, std::size_t nbytes) noexcept {
 
 std::uintptr_t native_stream(const Entry& entry) {
   const WithoutGil released;
-  // In order, and so one stream; a queue that is out of order has many.
+  // The queue is in order, so it is one stream; an out-of-order queue has many.
   const auto& queue = *static_cast<const sycl::queue*>(entry.commands().share());
   return sycl_call("asking for the stream of a queue", [&] {
     const RuntimeCall call("asking for the stream of a queue");

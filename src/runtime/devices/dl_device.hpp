@@ -25,8 +25,8 @@ NamedDevice resolve(DLDevice device);
 // Whether the host can read the first and the last byte.
 bool host_reads(const std::byte* first, std::size_t nbytes) noexcept;
 
-// The stream of CUDA or HIP behind the queue of such an entry, to which others can submit from now
-// on.
+// The stream of CUDA or HIP behind the queue of such an entry.  From then on other code can submit
+// to the queue.
 std::uintptr_t native_stream(const Entry& entry);
 
 }  // namespace sycl_ext

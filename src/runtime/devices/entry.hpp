@@ -30,8 +30,8 @@ class Entry final {
   const Entry* parent =
       nullptr;  // the entry that it is a part of, or was registered for; or nullptr
   EntryKind kind = EntryKind::root;
-  // How create_sub_devices() partitioned a device for this entry, and the index of the sub-device;
-  // empty and -1: other code made it.
+  // How create_sub_devices() partitioned the parent for this entry, and the index of the sub-device
+  // in that partition.  Empty and -1: other code made the sub-device.
   std::string partition;
   int partition_index = -1;
   bool default_context = false;  // bound to the default context of its platform
@@ -50,47 +50,48 @@ class Entry final {
   std::array<bool, usm_kind_count> usm{};  // has_usm(*this, kind)
   bool single_device = false;              // every allocation of the context is on this device
   bool host_memory = false;                // the host can access device USM
-  // A copy between its memory and pageable host memory waits, inside its submission, for the work
-  // before it; and registering host memory with its driver changes nothing.
+  // A copy between device memory and pageable host memory blocks inside its submission until
+  // earlier work is done, and registering the host memory with the driver does not change that.
   bool blocks_on_pageable = false;
   std::shared_ptr<const EntryHandles> sycl;
-  // The next one in the list of entries, from entry 0 on, in whose contexts a pointer without a
-  // context is looked up: the default ones, then those that were registered, but not those that
-  // only came with a queue or memory.
+  // The next entry in the list, from entry 0 on, of entries in whose contexts a pointer without a
+  // context is looked up.  The list has the default contexts, then the registered contexts.  It
+  // does not have contexts that only came with a queue or with memory.
   mutable std::atomic<const Entry*> next_searched{nullptr};
 
-  // Whether the default context also knows the pointers of this private one, as everywhere but on
-  // OpenCL: the runtime then does not tell which context they are bound to.
+  // Whether the default context also knows the pointers of this private context.  That is so for
+  // every backend but OpenCL, and the runtime then does not tell which context a pointer is bound
+  // to.
   bool driver_wide() const noexcept { return !default_context && backend != "opencl"; }
   // Whether a forked child can use the device.
   bool is_cpu() const noexcept { return device_type == "cpu"; }
-  // Whether a queue of one can access memory of the other: they are on one root device, or one is a
-  // composite device and the other is on a root device that it consists of.
+  // Whether a queue of one entry can access memory of the other.  Either both are on one root
+  // device, or one is a composite device and the other is on a root device that it consists of.
   bool reaches(const Entry& other) const noexcept;
 
-  // The queue that all code in the process shares for this device and context: the one that dpctl
-  // keeps (dpctl.get_device_cached_queue), which dpnp uses.  It is out of order.  Fetched when
-  // first needed, which takes the GIL: the caller holds no lock.
+  // The queue that all code in the process shares for this device and context: the queue that dpctl
+  // keeps (dpctl.get_device_cached_queue), which dpnp uses.  It is out of order.  It is fetched
+  // when first needed, which takes the GIL, so the caller holds no lock.
   const Queue& queue() const {
     const Queue* const fetched = fetched_queue();
     return fetched ? *fetched : fetch_queue();
   }
-  // The same; nullptr: it was not fetched, and not given to other code.
+  // The shared queue; nullptr: it was not fetched, so this package has not given it to other code.
   const Queue* fetched_queue() const noexcept { return queue_.made(); }
-  // A new one, in order.
+  // A new in-order queue.
   Queue new_queue() const;
 
-  // An in-order queue for the commands of this package, made when first needed, whose errors this
-  // package handles.  A forked child makes another one, because pending commands of its parent end
-  // only in the parent.
+  // An in-order queue for the commands of this package, made when first needed.  This package
+  // handles its errors.  A forked child makes a queue of its own, because pending commands of the
+  // parent end only in the parent.
   const Queue& commands() const;
-  // The same; nullptr: it was not made, and has no commands of this process.
+  // The queue for commands; nullptr: it was not made, so this process has no commands on it.
   const Queue* made_commands() const noexcept { return commands_.made(); }
-  // Queue::failure_of_copies of it, and in a forked child of those of the processes before it.
+  // Queue::failure_of_copies of that queue; in a forked child also of the queues of its parents.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   // An in-order queue for the work of C++ extensions, made when first needed.
   const Queue& extension_queue() const;
-  // The same; nullptr: it was not made.
+  // The queue for extensions; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
   // Address of this entry's sycl::device / sycl::context, valid for ever.
   const void* device_address() const noexcept;
@@ -98,7 +99,7 @@ class Entry final {
 
  private:
   const Queue& fetch_queue() const;
-  // Made without a lock, under which a fork would wait for the runtime.
+  // Made without a lock: a fork would wait for that lock, and so for the runtime.
   mutable FirstMade<const Queue, true> commands_;
   mutable FirstMade<const Queue> queue_, extension_queue_;
 };
@@ -108,7 +109,8 @@ inline bool has_usm(const Entry& entry, UsmKind kind) noexcept {
   return entry.usm[static_cast<std::size_t>(kind)];
 }
 
-// Whether the host may read and write memory of this kind on this entry; nullptr: on no device.
+// Whether the host may read and write memory of this kind on this entry.  An entry of nullptr
+// stands for host memory without a device.
 inline bool host_accessible(UsmKind kind, const Entry* entry) noexcept {
   return is_on_host(kind) || (entry && entry->host_memory);
 }
@@ -116,8 +118,8 @@ inline bool host_accessible(UsmKind kind, const Entry* entry) noexcept {
 // Whether two entries are bound to one sycl::context.
 bool same_context(const Entry& a, const Entry& b) noexcept;
 
-// Returns the queue of Entry::queue(), which is dpctl's; nullptr without Python (the C++ tests).
-// It is called without a lock, with or without the GIL, and may throw.
+// Returns dpctl's queue for Entry::queue(); nullptr: there is no Python (the C++ tests). It is
+// called without a lock, with or without the GIL, and may throw.
 using SharedQueueOf = Queue (*)(const Entry& entry);
 inline std::atomic<SharedQueueOf> shared_queue_of{nullptr};
 

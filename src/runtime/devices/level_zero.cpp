@@ -14,8 +14,8 @@ namespace {
 
 constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
 
-// The adapters load the loader by themselves, so it is asked for under its name, and never loaded
-// here.
+// A function of the Level Zero loader.  The adapters load the loader themselves, so it is looked up
+// by its name among the loaded libraries, and is never loaded here.
 void* symbol(const char* name) noexcept {
   void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (!loader) return nullptr;
@@ -24,8 +24,8 @@ void* symbol(const char* name) noexcept {
   return address;
 }
 
-// The result of `ask`, which gets a function of the loader; `unknown` if the entry has no such
-// driver, or if there is no such function or no native handle.
+// Passes a function of the loader to `ask`, and returns the result.  `unknown`: the entry does not
+// use Level Zero, or the loader lacks the function, or there is no native handle.
 template <class Function, class Answer, class Ask>
 Answer ask_driver(const Entry& entry, const char* name, Answer unknown, const Ask& ask) noexcept {
   if (entry.backend != "level_zero") return unknown;
@@ -71,7 +71,7 @@ bool is_lost(const Entry& entry) noexcept {
 }
 
 std::optional<DriverAllocation> allocation_at(const Entry& entry, const void* pointer) noexcept {
-  // Errors of a loader that is loaded, but not used by the adapters.
+  // Errors of a loader that is in the process, but that the adapters do not use.
   constexpr std::uint32_t uninitialized = 0x78000001, unsupported = 0x78000003;
   using GetRange = std::uint32_t (*)(ze_context_handle_t, const void*, void**, std::size_t*);
   using Answer = std::optional<DriverAllocation>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to the Level Zero driver behind an entry, which SYCL does not answer.
+// Questions to the Level Zero driver of an entry that SYCL does not answer.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,17 @@
 
 namespace sycl_ext {
 
-// Whether the driver shares memory between processes, which the aspect of the device does not say.
-// True: there is no such driver.
+// Whether the driver shares memory between processes; the aspect of the device does not say so
+// reliably.  True if the entry does not use Level Zero.
 bool shares_memory(const Entry& entry) noexcept;
 
-// Whether the driver says that the device of the entry is lost.  False: it is not, or there is no
-// such driver.
+// Whether the driver reports that the device of the entry is lost.  False also if the entry does
+// not use Level Zero.
 bool is_lost(const Entry& entry) noexcept;
 
-// From which address on the driver of the entry has imported the byte of host memory
-// (zexDriverGetHostPointerBaseAddress); nullptr: it has not; nullopt: there is no such driver or
-// answer.
+// The first byte of the imported host memory that contains `pointer`
+// (zexDriverGetHostPointerBaseAddress). nullptr: the driver has not imported that memory.  nullopt:
+// the driver cannot be asked, or has no answer.
 std::optional<const void*> imported_from(const Entry& entry, const void* pointer) noexcept;
 
 // An allocation of the driver, which may hold many blocks of the runtime.
@@ -27,11 +27,11 @@ struct DriverAllocation {
   const std::byte* begin;
   std::size_t nbytes;
 };
-// The one that contains the byte; nullopt: there is no such driver.
+// The allocation that contains the byte; nullopt: the entry does not use Level Zero.
 std::optional<DriverAllocation> allocation_at(const Entry& entry, const void* pointer) noexcept;
 
-// The entry, in the same context, of the device of the memory, from the driver, which knows more
-// about it than SYCL; `entry` itself: there is no answer or no such entry.
+// The entry, in the same context, of the device that the memory was allocated on.  The driver knows
+// that device more exactly than SYCL. `entry` itself: there is no answer or no such entry.
 const Entry& device_of_memory(const Entry& entry, const void* pointer) noexcept;
 
 }  // namespace sycl_ext

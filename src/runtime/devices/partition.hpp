@@ -8,8 +8,9 @@
 
 namespace sycl_ext {
 
-// "equally", into sub-devices of `counts[0]` compute units; by "counts", into one for each of them;
-// or, without these, along an affinity domain ("numa", ...) or into compute slices ("cslice").
+// "equally": sub-devices of `counts[0]` compute units each.  "counts": a sub-device for each number
+// of compute units in `counts`. Otherwise `counts` is empty: an affinity domain ("numa", ...), or
+// compute slices ("cslice").
 struct Partition {
   std::string way;
   std::vector<std::size_t> counts;
