@@ -8,8 +8,8 @@
 
 namespace sycl_ext {
 
-// Whether the driver shares memory between processes; the aspect of the device does not say so
-// reliably.  True if the entry does not use Level Zero.
+// Whether the driver shares memory between processes, which the aspect of the device does not say.
+// True if the entry does not use Level Zero.
 bool shares_memory(const Entry& entry) noexcept;
 
 // Whether the driver reports that the device of the entry is lost.  False also if the entry does

@@ -50,7 +50,7 @@ bool BlockPool::add(const KeptBlock& block, bool may_stay) noexcept {
   if (!may_stay || block.nbytes > largest_) return false;
   try {
     blocks_.push_back(block);
-  } catch (...) {  // no memory to remember the block with
+  } catch (...) {  // there is no memory to record the block
     return false;
   }
   use_.kept += block.nbytes;

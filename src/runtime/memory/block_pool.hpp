@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps blocks for the next allocation: the SYCL runtime takes 1.2 microseconds and a global lock
-// for each pair of malloc and free, however small; a page-aligned block costs the host allocator
-// several times a plain one; and memory that has been touched before is several times as fast to
-// fill as memory that is fresh from the kernel.  Does not use SYCL, and does not interpret blocks.
+// Keeps freed blocks for later allocations, which is several times as fast as new memory.  A pair
+// of malloc and free of the SYCL runtime takes 1.2 microseconds and a global lock, however small
+// the block is.  A page-aligned block costs the host allocator several times as much as another
+// block.  Memory that is fresh from the kernel is several times slower to fill than memory that was
+// touched before.  This file does not use SYCL, and does not interpret blocks.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +25,21 @@ struct MemoryUse {
   std::size_t kept = 0;              // bytes that are kept
 };
 
-// The blocks of one kind of memory, in use and kept.  The oldest go when more than `most_blocks`,
-// or than `most` bytes are kept; blocks of more than `largest` bytes are not.
+// The blocks of one kind of memory, in use and kept.  Blocks of more than `largest` bytes are not
+// kept.  When more than `most_blocks` blocks or more than `most` bytes are kept, the oldest blocks
+// are released.
 class BlockPool {
  public:
   static constexpr std::size_t largest_small = std::size_t{64} << 10, most_blocks = 256;
 
   BlockPool(std::size_t most, std::size_t largest) noexcept : most_(most), largest_(largest) {}
 
-  // Bytes to ask for: of a small block the next power of two, so that it serves more requests.
+  // Bytes to ask for.  A small request is rounded up to a power of two, so that its block serves
+  // more requests.
   static std::size_t rounded(std::size_t nbytes) noexcept;
 
-  // A kept block of at least `nbytes`, of which less than half is wasted; or that of `make`.
+  // A kept block of at least `nbytes` of which less than half is wasted; otherwise the block that
+  // `make` returns.
   template <class Make>
   KeptBlock take(std::size_t nbytes, const Make& make) {
     const KeptBlock kept = take_kept(nbytes);
@@ -44,8 +48,8 @@ class BlockPool {
     if (fresh.data) add_fresh(fresh.nbytes);
     return fresh;
   }
-  // The block is no longer in use.  It is kept for the next allocation if it may stay and is not
-  // too large; `release` gets its data if it is not kept, and the data of older blocks that it
+  // Ends the use of a block.  The block is kept if `may_stay` is true and it is not too large.
+  // `release` gets the data of the block if it is not kept, and the data of older blocks that it
   // displaces.
   template <class Release>
   void keep(const KeptBlock& block, const Release& release, bool may_stay = true) noexcept {
@@ -67,10 +71,10 @@ class BlockPool {
  private:
   KeptBlock take_kept(std::size_t nbytes) noexcept;
   void add_fresh(std::size_t nbytes) noexcept;
-  void count(std::size_t nbytes) noexcept;  // one more in use, under the lock
-  // The block is no longer in use.  True: it is kept.
+  void count(std::size_t nbytes) noexcept;  // one more block is in use; under the lock
+  // Ends the use of a block.  True: the block is kept.
   bool add(const KeptBlock& block, bool may_stay) noexcept;
-  // Takes the oldest block out if more are kept than may be; no data: none is to go.
+  // Removes the oldest block if too much is kept.  No data: nothing is to be released.
   KeptBlock take_surplus() noexcept;
   std::vector<KeptBlock> take_all() noexcept;
 

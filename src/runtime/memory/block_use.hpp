@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The holders of a block, and whether other code may have submitted work on it.  The last holder
-// reads from it whether the block can be freed at once.
+// learns from it whether the block can be freed at once.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,9 @@ namespace sycl_ext {
 // A stream of CUDA or HIP that a consumer works on cannot be asked.  A block that was exported for
 // one is `untraced`: it is freed by a call that waits for the device, and is not used again.
 //
-// Apart from the state there are two counts of handles: of all of them, the last of which frees the
-// block, and of those that last by themselves (MemoryKeeper in usm.hpp).
+// The state does not depend on the number of handles.  One count is of all handles: the last handle
+// frees the block.  Another is of the handles that outlive the call that made them (MemoryKeeper in
+// usm.hpp).
 class BlockUse {
  public:
   enum class State { own, lent, returned, exposed };
@@ -39,8 +40,8 @@ class BlockUse {
   }
   bool may_have_work_of_others() const noexcept { return state() != State::own; }
 
-  // A holder that can submit work gets the block, and gives it back; or had it, and has certainly
-  // submitted nothing.
+  // `lend`: a holder that can submit work gets the block.  `give_back`: that holder no longer has
+  // it.  `give_back_unused`: that holder no longer has it, and has certainly submitted nothing.
   void lend() noexcept { lent_.fetch_add(1, std::memory_order_relaxed); }
   void give_back() noexcept { given_back_.fetch_add(1, std::memory_order_release); }
   void give_back_unused() noexcept { lent_.fetch_sub(1, std::memory_order_release); }
@@ -50,33 +51,34 @@ class BlockUse {
     }
   }
 
-  // A consumer gets the block whose stream cannot be asked.
+  // A consumer gets the block whose stream cannot be asked whether work is pending.
   void lose_track() noexcept { untraced_.store(true, std::memory_order_release); }
   bool is_untraced() const noexcept { return untraced_.load(std::memory_order_acquire); }
 
-  // The host gets a view of the block, which may return as host memory of other code: the block is
-  // then exposed.  True: it is the first such view.
+  // The host gets a view of the block.  Other code may return that view as host memory; the block
+  // is then exposed.  True: this is the first such view.
   bool note_host_view() noexcept {
     const bool had_view = has_host_view_.exchange(true);
     return !had_view;
   }
   bool has_host_view() const noexcept { return has_host_view_; }
 
-  // Before the queues of the block are asked: the number to pass to seen_idle() when they were
-  // idle.  Holders that give the block back later are asked about the next time.
+  // Called before the queues of the block are asked.  If they turn out to be idle, the number is
+  // passed to seen_idle(). It does not cover holders that give the block back later.
   std::uint64_t before_question() const noexcept {
     return given_back_.load(std::memory_order_acquire);
   }
   void seen_idle(std::uint64_t before) noexcept {
     seen_idle_.store(before, std::memory_order_release);
   }
-  // Whether every holder had given the block back before the question, and nobody got it since.
+  // Whether every holder had given the block back before the question, and no holder has got it
+  // since.
   bool all_given_back(std::uint64_t before) const noexcept {
     return lent_.load(std::memory_order_acquire) == before;
   }
 
   void add_handle() noexcept { handles_.fetch_add(1, std::memory_order_relaxed); }
-  // True: it was the last one.
+  // Drops a handle.  True: it was the last one.
   bool drop_handle() noexcept { return handles_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   bool has_one_handle() const noexcept { return handles_.load(std::memory_order_acquire) == 1; }
 
@@ -86,8 +88,9 @@ class BlockUse {
 
  private:
   std::atomic<std::uint32_t> handles_{1}, keepers_{0};
-  // Never smaller than the next: how often the block was lent, and was given back, so far; and how
-  // often it had been given back when its queues were last seen idle.
+  // Three counts, each never smaller than the next: how often the block was lent so far, how often
+  // it was given back so far, and how often it had been given back when its queues were last seen
+  // idle.
   std::atomic<std::uint64_t> lent_{0}, given_back_{0}, seen_idle_{0};
   std::atomic<bool> exposed_{false}, untraced_{false}, has_host_view_{false};
 };

@@ -21,21 +21,21 @@ namespace {
 // The pauses between two looks grow while nothing ends.
 constexpr std::chrono::microseconds shortest_pause{50}, longest_pause{5000};
 
-// A group behind so many gets no marker yet: libintelocl ends markers that wait for the same
-// command by recursion, one in the other, and some 20,000 of them overflow the stack of its thread.
+// While this many groups wait, a new group gets no marker: libintelocl ends markers that wait for
+// the same command by recursion, and some 20,000 of them overflow the stack of its thread.
 constexpr std::size_t most_groups = 256;
 
-// Whether this is the thread that frees.  A deleter may run Python code, which may allocate: the
-// thread would then wait for itself.
+// Whether this is the thread that frees.  It must not wait for deferred frees, because it would
+// wait for itself: a deleter may run Python code, and that may allocate.
 thread_local bool frees = false;
 
 }  // namespace
 
-// Objects that wait for the same queues, and arrived between two looks or while there were many
-// groups, are a group.  Each of its queues gets a marker behind all of its work so far; when all
-// markers are done, the group is freed.
+// Frees objects after the work on their queues.  Objects that wait for the same queues are a group
+// if they arrived between two looks, or while there were many groups.  Each queue of a group gets a
+// marker behind all of its work so far.  When all markers are done, the group is freed.
 struct Reaper {
-  // Linked by the members themselves, newest first.
+  // A list, newest first.  The members contain its links, so adding a member takes no memory.
   using List = std::unique_ptr<Deferred>;
   static void push(List* list, std::unique_ptr<Deferred> object) noexcept {
     object->next_ = std::move(*list);
@@ -48,7 +48,7 @@ struct Reaper {
   }
 
   struct Group {
-    QueueSet queues;  // of its first member
+    QueueSet queues;  // those that the first member of the group waits for
     std::optional<std::vector<Event>> markers = std::nullopt;
     List members = nullptr;
   };
@@ -70,7 +70,7 @@ struct Reaper {
 
   // Sleeps while there is nothing to do, and for a pause while work is pending.
   List next(std::chrono::microseconds pause) {
-    // Objects that arrive in quick succession are handled together, and wake no thread.
+    // Objects that arrive in quick succession are handled together, and do not wake the thread.
     std::unique_lock<Mutex> lock(locks.deferred_frees);
     changed.wait_for(lock, pause, [this] { return urgent; });
     urgent = false;
@@ -83,7 +83,7 @@ struct Reaper {
     return std::move(fresh);
   }
 
-  // Puts it into its group, which has no marker yet.
+  // Puts an object into the group for its queues that has no marker yet.
   void put(std::unique_ptr<Deferred> object) noexcept {
     const QueueSet queues = object->awaited_queues();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
@@ -101,8 +101,9 @@ struct Reaper {
     push(&group->members, std::move(object));
   }
 
-  // A lost device has no work, so it takes no marker.  It says so each time: after one such answer
-  // the work of the queue may go on, and the memory under it would be freed.
+  // A queue of a lost device gets no marker, because no work is pending on it.  The driver must
+  // report the loss each time: after a single such answer the work of the queue may go on, and its
+  // memory would be freed.
   static Event marker_of(const Queue& queue) {
     try {
       return queue.marker();
@@ -115,8 +116,8 @@ struct Reaper {
     }
   }
 
-  // The next look tries again where a queue records a graph, in which a marker would be a node, or
-  // the runtime fails.
+  // A group stays without markers until the next look if the runtime fails, or if a queue records a
+  // graph, in which a marker would be a node.
   static void mark(Group* group) noexcept {
     try {
       std::vector<Event> markers;
@@ -135,7 +136,7 @@ struct Reaper {
   std::uint64_t free_those_done() noexcept {
     std::uint64_t done = 0;
     for (auto group = groups.begin(); group != groups.end();) {
-      // Earlier groups are not done, and a queue passes its markers in order.
+      // A queue passes its markers in order, so markers behind a pending group are pending too.
       const bool is_behind = std::any_of(groups.begin(), group, [&](const Group& before) {
         return before.queues == group->queues;
       });
@@ -162,7 +163,8 @@ struct Reaper {
 
 namespace {
 
-// A child does not have the thread, and the objects were the parent's to free.
+// A forked child makes its own: it does not have the thread, and the objects are the parent's to
+// free.
 FirstMade<Reaper, true> reapers;
 Reaper& reaper() noexcept {
   return reapers.get([] { return Reaper(); });
@@ -203,7 +205,7 @@ void flush_deferred_frees(std::chrono::milliseconds timeout) {
   if (frees) return;
   Reaper& all = reaper();
   std::unique_lock<Mutex> lock(locks.deferred_frees);
-  const std::uint64_t look = all.looks_begun + (all.fresh ? 1 : 0);  // the one that meets the last
+  const std::uint64_t look = all.looks_begun + (all.fresh ? 1 : 0);  // covers the newest object
   if (all.looks_ended == look) return;
   all.urgent = true;
   all.changed.notify_one();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory with pending work is kept until that work is done; one background thread then frees it.
-// Dropping the last handle of a block returns at once: in Python with the GIL, in a thread of the
-// runtime during a command, and after an interrupted copy.
+// Dropping the last handle of a block never waits.  If work on the block may be pending, one
+// background thread frees it when that work is done.  The handle may be dropped in Python with the
+// GIL, in a thread of the runtime during a command, or after an interrupted copy, where a wait
+// would be a deadlock or too long.
 #pragma once
 
 #include <chrono>
@@ -12,13 +13,13 @@
 
 namespace sycl_ext {
 
-// An object for the thread that frees.  It contains its link of the list of the thread, so this
-// takes no memory and cannot fail.  The destructor frees, on any thread.
+// An object that the background thread frees, by its destructor.  The object contains its link in
+// the list of that thread, so handing it over takes no memory and cannot fail.
 class Deferred {
  public:
   virtual ~Deferred() = default;
 
-  // The queues with pending work that must end before.
+  // The queues on which pending work must end before the object is freed.
   virtual QueueSet awaited_queues() const noexcept = 0;
 
  private:
@@ -26,18 +27,18 @@ class Deferred {
   std::unique_ptr<Deferred> next_;
 };
 
-// Destroys `what` when the work that was submitted to its queues so far is done; or never, if the
-// process ends or was forked before.
+// Destroys `what` when all work that was submitted to its queues so far is done.  If the process
+// ends or forks before that, `what` is never destroyed.
 void free_after_work(std::unique_ptr<Deferred> what) noexcept;
 
-// The number of objects that wait.
+// The number of objects that wait to be freed.
 std::size_t deferred_frees() noexcept;
 
-// Whether this is the thread that frees, which must not wait for any of them.
+// Whether this is the thread that frees, which must not wait for deferred frees.
 bool is_freeing() noexcept;
 
-// Waits until all of them were looked at once, and destroyed where no work is pending; or until the
-// time is over.  Must not hold the GIL.
+// Waits until the background thread has looked at every waiting object, and has destroyed those
+// without pending work; or until the time is over.  The caller must not hold the GIL.
 void flush_deferred_frees(std::chrono::milliseconds timeout);
 
 }  // namespace sycl_ext

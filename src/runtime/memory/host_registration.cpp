@@ -31,7 +31,8 @@ bool is_whole_imported(const Entry& entry, const std::byte* data, std::size_t nb
   return first.value_or(nullptr) && first == imported_from(entry, data + nbytes - 1);
 }
 
-// False: the driver cannot, or has not, which the runtime does not tell.
+// Registers a range.  False: the driver cannot register it, or has not, which the runtime does not
+// report.
 bool import(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
   try {
     experimental::prepare_for_device_copy(data, nbytes, entry.sycl->context);
@@ -59,7 +60,7 @@ RegisteredMemory::~RegisteredMemory() {
     const std::lock_guard<Mutex> lock(locks.host_registrations);
     release();
   }
-  memory_.reset();  // a waiter for the range may close the memory at once
+  memory_.reset();  // whoever waits for the range may close the memory from now on
   const std::lock_guard<Mutex> lock(locks.host_registrations);
   const auto range = ranges.find(data);
   if (range != ranges.end() && range->second == this) ranges.erase(range);
@@ -67,7 +68,7 @@ RegisteredMemory::~RegisteredMemory() {
 
 void RegisteredMemory::release() noexcept {
   for (const auto& [entry, is_ours] : std::exchange(known_, {})) {
-    // After a fork it is the parent's, and at the end of the process the system's.
+    // After a fork the registration is the parent's; at the end of the process it is the system's.
     if (!is_ours || is_forked_child() || is_process_ending()) continue;
     try {
       experimental::release_from_device_copy(data, entry->sycl->context);
@@ -105,7 +106,7 @@ Registration register_host(const Memory& memory, const std::byte* data, std::siz
   }
   ranges[data] = made.get();
   for (const Entry* entry = find_entry(0); entry; entry = entry->next_searched) {
-    // Of a host device the copies are the host's.
+    // On a device that uses host memory, the host makes the copies, so nothing is registered.
     if (!entry->default_context || entry->host_memory || entry->blocks_on_pageable) continue;
     const bool is_anothers = is_whole_imported(*entry, data, nbytes);
     if (is_anothers || import(*entry, data, nbytes)) {

@@ -47,9 +47,9 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
 };
 using Registration = std::shared_ptr<const RegisteredMemory>;
 
-// Registers the bytes with the driver of every default context; drivers that cannot register host
-// memory are skipped.  A range inside a registered one shares its registration.  Error(buffer): the
-// range overlaps a registered one in another way.
+// Registers the bytes with the driver of every default context.  Drivers that cannot register host
+// memory are skipped.  A range inside a registered one shares that registration.  Error(buffer):
+// the range overlaps a registered one without lying inside it.
 Registration register_host(const Memory& memory, const std::byte* data, std::size_t nbytes);
 
 // A registration as its user holds it; the destructor closes it.
@@ -63,15 +63,17 @@ class HostRegistration {
   HostRegistration(const HostRegistration&) = delete;
   bool is_closed() const noexcept { return !held_; }
   bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
-  // `wait`: the last user waits for pending copies, and then removes the registration.  Else, after
-  // Ctrl-C, and in a deleter that the thread that frees runs, the last of those copies removes it.
+  // `wait`: the last user waits for pending copies, then the registration is removed.  Without it,
+  // after Ctrl-C, and in a deleter that the background thread runs, the last pending copy removes
+  // the registration.
   void close(bool wait);
 
  private:
   Registration held_;
 };
 
-// The registration of all these bytes with the driver of the entry; nullptr: there is none.
+// The registration of all these bytes with the driver of the entry; nullptr: not all of them are
+// registered.
 Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes);
 
 }  // namespace sycl_ext

@@ -13,7 +13,7 @@
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 
-// The older of two namespaces: the runtimes 2026.0 to 2026.2 all have it, and a module that is
+// The older of two namespaces.  The runtimes 2026.0 to 2026.2 all have it, so a module that is
 // built with any of them runs with the others.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 namespace ipc = sycl::ext::oneapi::experimental::ipc_memory;
@@ -30,7 +30,8 @@ void require_ipc(const Entry& entry) {
        "on devices where that is possible");
 }
 
-// Error(buffer) unless all of the block lies in one allocation, where there is a driver to ask.
+// Error(buffer) unless the whole block lies in one allocation of the driver.  nullopt: the driver
+// cannot be asked.
 std::optional<DriverAllocation> require_one_allocation(const char* what, const Entry& entry,
                                                        const std::byte* data, std::size_t nbytes) {
   const std::optional<DriverAllocation> allocation = allocation_at(entry, data);
@@ -49,7 +50,7 @@ std::optional<DriverAllocation> require_one_allocation(const char* what, const E
 struct Opened {
   void* pointer;
   sycl::context context;
-  Owner lease;  // goes after the mapping was closed
+  Owner lease;  // is released after the mapping was closed
 
   void end() const { ipc::close(pointer, context); }
 };
@@ -64,12 +65,12 @@ struct Exported {
 template <class State>
 void release_ipc(void* state) {
   const std::unique_ptr<State> mine(static_cast<State*>(state));
-  if (is_forked_child() || is_process_ending()) return;  // it is the parent's, or the system's
+  if (is_forked_child() || is_process_ending()) return;  // the parent or the system ends the use
   const WithoutGil released;
   const RuntimeCall call("ending the use of an inter-process handle");
   try {
     mine->end();
-  } catch (...) {  // a deleter does not raise; a handle goes with its block, then
+  } catch (...) {  // a deleter does not raise; the handle then lasts as long as its block
   }
 }
 
@@ -110,7 +111,8 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
          "number of processes can open; else copy the tensor to memory from sycl_ext.ipc.empty");
   }
   const ipc::handle_data_t bytes = exported->handle.data();
-  // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
+  // The Level Zero adapter v1 loses errors of its memory provider, and reports success without a
+  // handle.
   if (bytes.empty()) {
     fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
          entry.id, "), ", entry.name, ", returned none");
@@ -142,7 +144,8 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
     fail(Error::Kind::runtime, "opening an inter-process handle failed: the driver of device (14, ",
          entry.id, "), ", entry.name, ", mapped nothing");
   }
-  // Only a valid mapping is closed: the runtime uses the pointer, and would close another mapping.
+  // A mapping that is not valid must not be closed: the runtime looks it up by its pointer, and
+  // would close another mapping.
   require_one_allocation("the inter-process handle", entry, data, nbytes);
   Owner owner(opened.release(), release_ipc<Opened>);
   UsmKind kind;

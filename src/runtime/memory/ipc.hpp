@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device USM of one process, opened by another one on the same device: the inter-process
-// handles of SYCL.
+// Inter-process handles of SYCL: one process makes device USM, and another process opens it on the
+// same device.
 #pragma once
 
 #include <memory>
@@ -27,15 +27,15 @@ struct IpcExport {
 // Error(buffer) unless the bytes are 'device' USM in an allocation that the driver knows.
 IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes);
 
-// The `nbytes` bytes of a handle of another process, which must have made it on the entry's device.
-// `lease` goes after the mapping: while it is there, the maker of the memory keeps it.
-// Error(runtime): the runtime does not accept the handle; Error(buffer): it is not device USM of at
-// least that size.
+// Opens the `nbytes` bytes of a handle that another process has made on the device of the entry.
+// `lease` is released after the mapping; while it exists, the process that made the memory keeps
+// it.  Error(runtime): the runtime does not accept the handle.  Error(buffer): the memory is not
+// device USM of at least that size.
 //
-// The bytes of the handle are trusted: they contain a process, a descriptor and an offset that the
-// runtime uses without a check.  They must come from that process itself, not from a message
-// (sycl_ext/_ipc/handles.py).  Closing releases the GIL; the adapters keep the mapping for the next
-// time.
+// The bytes of the handle are trusted: they contain a process, a descriptor and an offset, which
+// the runtime uses without a check.  So they must come from that process itself, not from a message
+// (sycl_ext/_ipc/handles.py). Closing releases the GIL. The adapters keep the mapping for the next
+// handle of the same memory.
 Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes, Owner lease);
 
 }  // namespace sycl_ext

@@ -17,23 +17,25 @@ namespace sycl_ext {
 
 namespace {
 
-// The time that an allocation waits for pending work, or for the handler in another thread, to free
-// memory, while none is freed.  (That handler may wait for this allocation.)
+// How long an allocation waits while no memory is freed: for pending work, or for the handler in
+// another thread.  The wait is bounded because that handler may itself wait for this allocation.
 constexpr std::chrono::milliseconds longest_wait_for_room{5000};
 using Clock = std::chrono::steady_clock;
-// Calls of the handler for one allocation, of a handler that always says that it has freed memory.
+// The most calls of the handler for one allocation, so that a handler that always reports success
+// does not run for ever.
 constexpr int most_calls = 1000;
 
-// The process in which a thread is in the handler, one at a time; -1: none is.  (A child does not
-// have the thread.)
+// The process in which a thread is in the handler; -1: the handler does not run.  Only one thread
+// at a time is in the handler.  (A forked child does not have that thread, so it compares the
+// process.)
 std::atomic<int> handler_runs_in{-1};
-// How often the handler has ended.
+// How often the handler has returned.
 std::atomic<std::uint64_t> handler_ends{0};
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
 
-// Bytes of a kind on the device of an entry; for a root device, with those on its sub-devices and
-// of its private contexts.
+// Bytes of a kind on the device of an entry.  For a root device they include the bytes on its
+// sub-devices and in its private contexts.
 std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   std::int64_t sum = 0;
   for (int id = 0; id < entries_so_far(); ++id) {
@@ -69,8 +71,8 @@ Answer ask_handler(const Entry& entry, std::size_t nbytes) {
   return Answer::has_nothing;
 }
 
-// How long an allocation still waits for memory that others free: the time runs anew when some was
-// freed, and when the handler has ended in another thread.
+// How long an allocation still waits for memory that other code frees.  The time begins anew when
+// memory was freed, or when the handler has returned in another thread.
 class Patience {
  public:
   explicit Patience(const Entry& entry) : entry_(entry), root_(*find_entry(entry.root_id)) {}
@@ -82,21 +84,22 @@ class Patience {
     fewest_ = std::min(bytes, fewest_);
     ends_ = ends;
   }
-  // What the own call of the handler frees is tried at once, and worth no other wait.
+  // The memory that this thread's own call of the handler has freed is tried at once, so that call
+  // does not justify another wait.
   void ignore_own_call() noexcept { ends_ = handler_ends; }
 
   bool is_over() const noexcept { return is_freeing() || left_.count() <= 0; }
-  // Whether others may free memory.
+  // Whether waiting can help: other code may free memory.
   bool is_worth_it() const noexcept {
     return !is_over() && (deferred_frees() > 0 || is_handler_in_other_thread());
   }
-  // Until memory was freed, or none will be.
+  // Waits until memory was freed, or until no other code will free any.
   void wait() {
     const WithoutGil released;
     const auto begin = Clock::now();
     wait_until([this, end = begin + left_] {
       if (Clock::now() >= end) return true;
-      // What the handler frees is for the allocation that has called it.
+      // Memory that the handler frees belongs to the allocation that has called the handler.
       if (is_handler_in_other_thread()) return false;
       return deferred_frees() == 0 || bytes_in_use() < fewest_;
     });
@@ -104,7 +107,7 @@ class Patience {
   }
 
  private:
-  // Either may have a limit.
+  // The entry or its root device may have a limit.
   std::int64_t bytes_in_use() const noexcept { return bytes_on(entry_) + bytes_on(root_); }
 
   const Entry& entry_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory there is of each kind on each device, and how much there may be.
+// The number of bytes in use of each kind on each device, and the limits for them.
 #pragma once
 
 #include <atomic>
@@ -12,23 +12,23 @@
 
 namespace sycl_ext {
 
-// 'device' and 'shared' USM of the device of an entry; for a root device, with that of its
-// sub-devices and private contexts.
+// Bytes of 'device' and 'shared' USM in use on the device of an entry.  For a root device they
+// include its sub-devices and private contexts.
 std::int64_t bytes_on(const Entry& entry) noexcept;
 
-// An allocation of so many bytes on the entry does not fit.  Waits for blocks with pending work
-// that are to be freed, then calls the handler for the device of the entry, or else for its root
-// device, and so on, until `has_room` is true.  False: there is none, and the handler has nothing
-// to free, or was called too often.  An allocation of the handler itself only waits, and one of
-// another thread waits for the handler to end, a while at most.
+// Makes room for an allocation of `nbytes` that does not fit.  It waits for blocks that are freed
+// after their work, then calls the handler for the device of the entry, or else for its root
+// device, and repeats that until `has_room` returns true.  False: there is no room, and the handler
+// has nothing to free or was called too often.  An allocation inside the handler only waits.  An
+// allocation of another thread waits, for a bounded time, until the handler returns.
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room);
 
-// The entry whose limit the allocation would pass; nullptr: there is none.
+// The entry whose limit the allocation would exceed; nullptr: it exceeds no limit.
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
 
-// Asks the program to free memory before an allocation fails; true: the allocation tries again.
-// nullptr: there is nobody to ask.  It is called without a lock, with or without the GIL, and may
-// throw.
+// Asks the program to free memory before an allocation fails.  True: the allocation tries again.
+// nullptr: the program has set no handler.  It is called without a lock, with or without the GIL,
+// and may throw.
 using MakeRoom = bool (*)(const Entry& limited, std::size_t nbytes);
 inline std::atomic<MakeRoom> make_room{nullptr};
 

@@ -12,8 +12,9 @@ namespace sycl_ext {
 
 namespace {
 
-// Whether a question to `named` answers for `queue` as well.  A queue that records a SYCL graph has
-// no work of the consumer that named it then, so it does not stand for one that executes.
+// Whether a question to `named` also answers for `queue`. A queue that records a SYCL graph has no
+// work of the consumer that named it while it recorded, so it does not stand for a queue that
+// executes.
 bool stands_for(const Queue& named, const Queue& queue) noexcept {
   return named == queue && (!named.recorded_at_first() || queue.recorded_at_first());
 }
@@ -37,7 +38,7 @@ QueueList NamedQueues::list() const noexcept {
   return list_;
 }
 
-// Lists are made and dropped without the lock, under which the runtime is not called.
+// Lists are made and dropped without the lock, because that calls the runtime.
 void NamedQueues::add(const Queue& queue) {
   const Queue named = queue.for_work_from_now();
   for (;;) {
@@ -65,7 +66,7 @@ void NamedQueues::clear(const BlockUse& use, std::uint64_t before) noexcept {
 void NamedQueues::exchange_list(QueueList list, const BlockUse& use,
                                 std::uint64_t before) noexcept {
   const WithoutGil released;
-  QueueList replaced;  // goes without the lock and the GIL
+  QueueList replaced;  // is dropped without the lock and the GIL
   const std::lock_guard<Mutex> lock(locks.named_queues);
   if (!use.all_given_back(before)) return;
   is_empty_.store(list == nullptr, std::memory_order_release);

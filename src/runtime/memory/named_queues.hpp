@@ -22,23 +22,23 @@ namespace sycl_ext {
 // | behind | one queue                          | what comes later there comes after all named queues | replace(), clear(); add() adds |
 // clang-format on
 //
-// A queue is never taken out by itself: replace() and clear() end the whole list, and only if every
-// consumer had given the block back before the queues were asked, and nobody has got it since
-// (BlockUse::all_given_back).  A consumer gets the block before it names its queue, so none is
-// missed.  The queue of an export that was not used stays until then as well: an earlier consumer
-// may have named the same one.
+// A queue never leaves the list singly: replace() and clear() drop the whole list, and only if
+// every consumer had given the block back before the queues were asked and no consumer has got it
+// since (BlockUse::all_given_back). A consumer gets the block before it names its queue, so no
+// queue is missed.  The queue of an export that was not used also stays until then, because an
+// earlier consumer may have named the same queue.
 class NamedQueues {
  public:
   bool empty() const noexcept { return is_empty_.load(std::memory_order_acquire); }
-  // What is there now; nullptr: nothing.
+  // The current list; nullptr: it is empty.
   QueueList list() const noexcept;
 
-  // A consumer that has the block named the queue.
+  // A consumer that has the block names the queue.
   void add(const Queue& queue);
-  // All work of those that had given the block back `before` (BlockUse::before_question) ends
-  // before what comes later on `queue`, which stands for their queues from now on.
+  // All work of consumers that had given the block back `before` (BlockUse::before_question) ends
+  // before later work on `queue`. So `queue` stands for the queues of these consumers from now on.
   void replace(const Queue& queue, const BlockUse& use, std::uint64_t before);
-  // All of that work is over, or ends before what comes later on a queue that is asked anyway.
+  // All of that work is over, or ends before later work on a queue that is asked anyway.
   void clear(const BlockUse& use, std::uint64_t before) noexcept;
 
  private:

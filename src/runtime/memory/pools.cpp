@@ -8,14 +8,15 @@ namespace sycl_ext {
 
 namespace {
 
-// By the id of the entry.  The system gives memory only to the pages that are in use.
+// By the id of the entry.  The array is large, but the system gives memory only to the pages in
+// use.
 std::array<FirstMade<EntryPools>, most_entries> all_pools;
 
 FirstMade<EntryPools>& place_of(const Entry& entry) noexcept {
   return all_pools[static_cast<std::size_t>(entry.id)];
 }
 
-// Never destroyed: a block may come back after the static destructors.
+// Never destroyed: a block may be returned after the static destructors.
 BlockPool& pool_of_host = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
 
 }  // namespace

@@ -18,11 +18,11 @@ namespace sycl_ext {
 // A list that never changes, so that others can read it without a lock; nullptr: empty.
 using QueueList = std::shared_ptr<const std::vector<Queue>>;
 
-// Queues with work that may use a block: some that live longer than the set, and a list.
+// Queues with work that may use a block: some queues that outlive the set, and a list.
 class QueueSet {
  public:
   void add(const Queue& queue) noexcept {
-    if (size_ == queues_.size()) std::abort();  // there are not so many kinds of queues
+    if (size_ == queues_.size()) std::abort();  // a block has fewer kinds of queues
     queues_[size_++] = &queue;
   }
   void add(QueueList list) noexcept { list_ = std::move(list); }
