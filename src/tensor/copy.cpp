@@ -203,10 +203,14 @@ bool fits_block(const CopyLoops& loops) {
   return loops.nbytes() <= block_bytes && loops.nbytes() / run <= most_runs;
 }
 
+enum class HostSide : std::uint8_t { source, target };
+
 // Between host and device.  One command does it best for few bytes, or where the driver copies from
 // and to the host memory directly; but no command that blocks in its submission, where signals are
 // not looked for.
-void copy_with_host(const CopyLoops& loops, const Entry& entry, bool to_host, bool is_pinned) {
+void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host,
+                    bool is_pinned = false) {
+  const bool to_host = host == HostSide::target;
   const bool is_short = loops.nbytes() <= direct_bytes && !entry.blocks_on_pageable;
   if (loops.contiguous() && (is_pinned || is_short)) {
     entry.commands().copy(loops.to, loops.from, loops.nbytes());
@@ -231,8 +235,8 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   kept.add(to.commands());
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     const ThroughBlock copy(piece, collected->data);
-    copy_with_host(copy.in, from, true, false);
-    copy_with_host(copy.out, to, false, false);
+    copy_with_host(copy.in, from, HostSide::target);
+    copy_with_host(copy.out, to, HostSide::source);
   });
   kept.done();
 }
@@ -259,7 +263,8 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   if (to_host || from_host) {
     const bool is_host_usm =
         host.memory->kind == UsmKind::host && same_context(*host.memory->entry, entry);
-    copy_with_host(loops, entry, to_host, registered || is_host_usm);
+    copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source,
+                   registered || is_host_usm);
   } else if (loops.contiguous() && copies_directly(source, entry)) {
     entry.commands().copy(loops.to, loops.from, loops.nbytes());
   } else {

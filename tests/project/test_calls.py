@@ -100,7 +100,7 @@ def test_constants_in_the_core_have_names():
     allowed = "Owner(nullptr, nullptr)"  # a unique_ptr that has nothing, and no deleter
     calls = [
         f"{path.relative_to(ROOT)}: {match.group()}"
-        for path in sorted((ROOT / "src" / "python").rglob("*.?pp"))
+        for path in sorted((ROOT / "src").rglob("*.?pp"))
         for match in in_call.finditer(path.read_text())
         if match.group() not in allowed
     ]
