@@ -28,8 +28,8 @@ namespace {
 
 std::atomic<long> uncounted_blocks{0};  // borrowed, or of no bytes
 
-// Gives a block back to the runtime.  After a fork it is the parent's, and at the end of the
-// process the runtime may be gone: then nothing is done.
+// Gives a block back to the runtime.  Nothing is done after a fork, because the block is the
+// parent's, and at the end of the process, when the runtime may be gone.
 void free_block(void* block, const Entry* entry) noexcept {
   if (!block || !entry) {
     std::free(block);
@@ -44,8 +44,9 @@ void free_block(void* block, const Entry* entry) noexcept {
   }
 }
 
-// Of a private context nothing is kept, nor a block that is larger than its pool allows, nor one on
-// which a stream may work that cannot be asked: the drivers of CUDA and HIP wait in a free until
+// Keeps a block for later allocations, or releases it.  Not kept are blocks of a private context,
+// blocks that are too large for their pool, and blocks whose consumer works on a stream that cannot
+// be asked.  Freeing the last of these is safe: the drivers of CUDA and HIP wait in a free until
 // the device is idle.
 void give_back(const Allocation& block) noexcept {
   const auto free = [entry = block.entry](void* data) { free_block(data, entry); };
@@ -54,7 +55,7 @@ void give_back(const Allocation& block) noexcept {
             /*may_stay=*/!block.is_private() && !block.use.is_untraced());
 }
 
-// Page-aligned memory for at least `nbytes`, from the pools or fresh.
+// Page-aligned memory of at least `nbytes` bytes, from the pool or new.
 KeptBlock take_host_block(std::size_t nbytes) {
   constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
   return host_pool().take(nbytes, [nbytes] {
@@ -86,9 +87,10 @@ template <class... Parts>
 
 sycl::backend backend_of(const Entry& entry) { return entry.sycl->device.get_backend(); }
 
-// The runtime returns no memory of a lost device, and no reason.  The driver of Level Zero says so;
-// elsewhere a command does.  (The v1 adapter of Level Zero gives the driver no barrier on a queue
-// without commands.)
+// Raises an error if the device is lost; the runtime then returns no memory, and gives no reason.
+// The driver of Level Zero reports the loss; for other drivers, a command on the device fails.
+// (That command is no help on Level Zero: the v1 adapter submits no barrier on a queue without
+// commands.)
 void require_not_lost(const Entry& entry) {
   const WithoutGil released;
   if (is_lost(entry)) fail_lost(entry, "the driver reports it");
@@ -100,7 +102,7 @@ void require_not_lost(const Entry& entry) {
   }
 }
 
-// nullptr: not enough memory.
+// New USM of the runtime; nullptr: there is not enough memory.
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const WithoutGil released;
   // Recently freed blocks may still be on their way back.
@@ -115,8 +117,8 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
 }
 
 // The blocks that are looked up by an address: those of private contexts, and those that the host
-// had a view of.  They may overlap and be there several times.  While there are none, a question
-// takes no lock.
+// had a view of.  Blocks may overlap, and may be listed several times.  A lookup takes no lock
+// while the list is empty.
 class BlocksByAddress {
  public:
   void add(const Allocation* block) {
@@ -133,9 +135,9 @@ class BlocksByAddress {
     count_.store(blocks_.size(), std::memory_order_release);
   }
 
-  // The entry of the first block that contains the address and for which `is_wanted` returns true,
-  // the block that begins last first; nullptr: there is none.  `act` gets that block, which cannot
-  // be removed meanwhile.
+  // The entry of a block that contains the address and for which `is_wanted` returns true; of
+  // several such blocks, the one that begins last.  nullptr: there is no such block.  `act` is
+  // called with the block, which cannot be removed meanwhile.
   template <class IsWanted, class Act>
   const Entry* entry_at(const void* address, const IsWanted& is_wanted,
                         const Act& act) const noexcept {
@@ -164,16 +166,17 @@ BlocksByAddress& blocks_by_address = *new BlocksByAddress;  // never destroyed
 
 void release_keeper(void* keeper) { delete static_cast<MemoryKeeper*>(keeper); }
 
-// An owner may keep, through an object of another library, a block of this package, whose owner
-// keeps the next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  Recursion
-// would overflow the stack, so the thread that frees does the releases below this depth.
+// Beyond this depth, the background thread releases the owners, because recursion would overflow
+// the stack.  Owners form chains: an owner may keep, through an object of another library, a block
+// of this package, whose owner keeps the next block.  A loop of `t = as_tensor(t.to_numpy())` makes
+// a chain of any length.
 constexpr int deepest_release = 50;
 thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
 
-// Whether this thread may ask queues whether they are idle, and free idle blocks, instead of
-// leaving them to the thread that frees.  A thread of the runtime, in which dpctl drops the
-// arguments of a command, may not: another thread may hold the lock of the queue while it waits for
-// the host task that runs in this thread, which would be a deadlock.
+// Whether this thread may ask queues whether they are idle and free idle blocks, or has to leave
+// both to the background thread.  A thread of the runtime, in which dpctl drops the arguments of a
+// command, may not ask: another thread may hold the lock of the queue while it waits for the host
+// task that runs in this thread, so asking would be a deadlock.
 bool may_ask_queues() noexcept {
   const Interpreter* const python = interpreter;
   return python && python->started_this_thread();
@@ -186,7 +189,7 @@ bool are_idle(const QueueSet& queues) noexcept {
                      [](const Queue* queue) { return queue->is_device_idle(); });
 }
 
-// An attempt to get a block of `size` bytes, which may be made again.
+// A request for a block of `size` bytes, which can be tried several times.
 struct UsmRequest {
   const std::size_t size;
   const UsmKind kind;
@@ -223,12 +226,13 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
                   bytes_on(limited), " are in use");
 }
 
-// `take` is called when the memory for all else is there, unless the block has no bytes.
+// Makes a block of the bytes that `take` returns.  `take` is called last, when nothing else can
+// fail, and not at all for a block without bytes.
 template <class Take>
 Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
            std::optional<Owner> owner, Queue queue) {
-  if (entry && queue) {  // the entry's queue is not recorded
-    // In a private context it is fetched only on request.
+  if (entry && queue) {  // the queue of the entry is not stored as the block's own
+    // The queue of a private context is fetched only when somebody asks for it.
     const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
     if (shared && queue == *shared) queue = Queue();
   }
@@ -236,7 +240,7 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
                               std::move(queue)));
   if (block->is_private()) blocks_by_address.add(&*block);
   if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
-  // Errors of copies to the same addresses before are not reported.
+  // Failures of earlier copies to the same addresses do not concern this block.
   if (block->is_ours() && entry) (void)entry->failure_of_copies(block->data, nbytes, true);
   return block;
 }
@@ -388,8 +392,8 @@ bool Allocation::is_idle() const {
 
 void release_cached_memory() noexcept {
   const WithoutGil released;
-  // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
-  // holds blocks that are freed after it.
+  // Two rounds, because an interrupted copy holds blocks: the first round frees the copy, the
+  // second one the blocks that it held.  Freed blocks go to the pools, which are drained below.
   for (int round = 0; round < 2; ++round) flush_deferred_frees(std::chrono::milliseconds(100));
   host_pool().drain(std::free);
   for (int id = 0; id < entries_so_far(); ++id) {
@@ -403,7 +407,8 @@ void release_cached_memory() noexcept {
 }
 
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue, bool dedicated) {
-  // The smallest multiple of Level Zero's page size that is more than the adapters pool.
+  // The smallest multiple of Level Zero's page size that is larger than the blocks which its
+  // adapters pool.
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
   if (!has_usm(entry, kind)) {
     fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
@@ -413,7 +418,7 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
   }
   require_not_forked([&entry] { return entry.is_cpu(); });
   const auto take = [&] {
-    // No pool keeps a block as large as a dedicated one.
+    // A block as large as a dedicated one is never kept in a pool.
     return take_usm(dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes), nbytes, kind,
                     entry);
   };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unified shared memory: the owner, kind and entry of a block.
 //
-// A `Memory` is a shared handle; the last one releases the block.  That may happen on any thread,
-// without the GIL and after the interpreter has ended, so this file does not use Python.  It may
-// also be a thread of the runtime, during a command that the queue of the block waits for, so this
-// file does not wait: a block with pending work is freed when that work is done
+// A `Memory` is a shared handle.  The last handle releases the block, on any thread, without the
+// GIL, and perhaps after the interpreter has ended, so this file does not use Python.  That thread
+// may belong to the runtime, and be in a command that the queue of the block waits for, so this
+// file does not wait either: a block with pending work is freed when that work is done
 // (deferred_free.hpp).
 #pragma once
 
@@ -25,8 +25,8 @@ namespace sycl_ext {
 
 class Memory;
 
-// A block and its release, of a fixed kind and entry.  The destructor releases the block, on any
-// thread; the runtime is called without the GIL.
+// A block of a fixed kind and entry.  The destructor releases the block, on any thread, and calls
+// the runtime without the GIL.
 class Allocation final : public Deferred {
  public:
   std::byte* const data;  // nullptr when nbytes is 0
@@ -36,87 +36,93 @@ class Allocation final : public Deferred {
   const Entry* const entry;  // nullptr: plain host memory without a device
   const Queue own_queue;     // empty: the queue of the entry is used
 
-  // `owner`: of a borrowed block, else this package allocated it.
+  // `owner`: keeps a borrowed block.  Without an owner, this package allocated the block.
   Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
              std::optional<Owner>&& owner, Queue&& own_queue) noexcept;
-  // The last handle leaves this to the thread that frees, if work on the block may be pending.
+  // If work on the block may be pending, the last handle leaves the destruction to the background
+  // thread.
   ~Allocation() override;
 
-  // The queue that other code gets for work on the block: its own, or that of the entry.  Empty if
-  // there is no entry.
+  // The queue that other code gets for work on the block: the block's own queue, or that of the
+  // entry.  Empty if there is no entry.
   const Queue& queue() const { return own_queue || !entry ? own_queue : entry->queue(); }
 
   // From now on other code can submit work on the block, because it got the address or the queue.
-  // Fetches the queues for such work.
+  // This fetches the queues that such work goes to.
   void expose() const;
-  // The host gets a view, which may return as host memory of other code (expose_block_at).
+  // The host gets a view.  Other code may return that view as host memory (expose_block_at).
   void note_host_view() const;
   // Fetches the queues of other code's work, so that they can be asked without the GIL.
   void fetch_queues() const;
 
   // The queues on which work on the block may be pending.  Does not ask the runtime.
   //
-  // These are: the entry's queue for commands of this package; and if other code can submit work on
-  // the block, its own queue, that of its entry, and that of the root device, whose id memory of a
-  // sub-device is exported with.  Other code can do so while it holds a block of this package
-  // (InUse), until the queues were seen idle after the last such holder; and always for memory or a
+  // One is the entry's queue for commands of this package.  If other code can submit work on the
+  // block, the others are the block's own queue, the queues of its entry, the queues that consumers
+  // named, and the queue of the root device, because memory of a sub-device is exported under the
+  // id of its root device.  Other code can submit work while it holds the block (InUse), and until
+  // the queues were seen idle after the last such holder has gone.  It always can for memory or a
   // queue that it provided.  (BlockUse has the states.)
   QueueSet busy_queues() const noexcept {
     return busy_queues(may_have_work_of_others() || (!is_ours() && kind != UsmKind::system));
   }
-  // The same, with or without those for the work of others.
+  // The same queues, with or without those for the work of other code.
   QueueSet busy_queues(bool of_others) const noexcept;
-  // Whether there may be any; in a forked child, also a copy of its parent.
+  // Whether work on the block may be pending.  In a forked child that may be a copy of the parent.
   bool may_have_work() const noexcept {
     return !busy_queues().empty() || (is_forked_child() && entry);
   }
-  // Waits for all of it, without the GIL.  `told`: an error of a copy counts as reported.
+  // Waits for all work on the block, without the GIL. `told`: the failure of a copy counts as
+  // reported.
   void wait_for_work(bool told = true) const {
     if (may_have_work()) wait_for_queues(told);
   }
-  // Whether none is pending, as far as this process can know.  Never waits: false if only a wait
-  // could tell.  Releases the GIL.
+  // Whether no work on the block is pending, as far as this process can know.  It never waits, and
+  // is false if only a wait could tell.  Releases the GIL.
   bool is_idle() const;
 
-  // The owner of a borrowed block that `release` releases; nullptr: another kind of owner, or none.
+  // The owner of a borrowed block, if `release` is its release function; nullptr: it is not, or
+  // there is no owner.
   void* owner_released_by(void (*release)(void*)) const noexcept;
-  // The block that the owner of this one keeps (keep_memory); nullptr: another kind of owner, or
-  // none.
+  // The block that is kept by the owner of this block (keep_memory); nullptr: the owner keeps no
+  // block, or there is no owner.
   const Allocation* kept_block() const noexcept;
-  // A consumer that has the block (BlockUse::lend) named the queue of its work: it is one of the
-  // block's, and is asked while there may be work of others.
+  // A consumer that has the block (BlockUse::lend) names the queue of its work.  From then on that
+  // queue is asked whenever other code may have pending work on the block.
   void name_queue(const Queue& queue) const;
-  // What comes later on the queue comes after all work of those that had given the block back
-  // before (before_question).  The queue stands for those that they named, so that these are not
-  // kept for as long as the block lives.
+  // Later work on `queue` comes after all work of consumers that had given the block back `before`
+  // (before_question). So `queue` replaces the queues that these consumers named, which would
+  // otherwise be kept as long as the block.
   void replace_named_queues(const Queue& queue, std::uint64_t before) const;
-  // The owner of a borrowed block waits for work on it, unless other code got the block here.
+  // The owner of a borrowed block waits for work on it, unless other code got the block through
+  // this package.
   QueueSet awaited_queues() const noexcept override {
     return busy_queues(may_have_work_of_others());
   }
   mutable BlockUse use;
-  // A place for src/python, which the core carries along and does not read.
+  // A field for src/python, which the core does not read.
   mutable void* python_side = nullptr;
   // Whether this is host memory from allocate_host().
   bool is_host_copy() const noexcept { return is_ours() && !entry; }
   // Whether this package allocated the block.
   bool is_ours() const noexcept { return !owner_; }
-  // Whether it belongs to a private context.  If every context of a driver knows every pointer,
-  // only this distinguishes it from memory of the default context.
+  // Whether the block belongs to a private context.  Where every context of a driver knows every
+  // pointer, only this answer distinguishes the block from memory of the default context.
   bool is_private() const noexcept { return entry && !entry->default_context && nbytes > 0; }
 
  private:
   friend class Memory;
-  // For the last handle: frees the block, or leaves that to the thread that frees.
+  // Called by the last handle.  Frees the block, or leaves that to the background thread.
   static void free_or_defer(const Allocation* block) noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
-  // Other code got the block, or named a queue for work on it, or the queue came from other code.
+  // Whether other code got the block, named a queue for work on it, or provided its queue.
   bool may_have_work_of_others() const noexcept {
     return own_queue || !named_queues_.empty() || use.may_have_work_of_others();
   }
-  // Whether the queue is asked without being named.
+  // Whether the queue is asked even if no consumer names it.
   bool always_asks(const Queue& queue) const noexcept;
-  // Both record that the queues were idle, for all who had given the block back before.
+  // Both functions record that the queues were idle, for all holders that had given the block back
+  // before.
   void wait_for_queues(bool told) const;
   bool are_queues_idle() const;
   void note_idle(std::uint64_t before) const noexcept;
@@ -149,14 +155,15 @@ class Memory {
   const Allocation* block_;
 };
 
-// A handle that lasts by itself, when the call that made it is over and no tensor shows it: that of
-// an export, of a copy that goes on, of a registration, of another block.
+// A handle that outlives the call that made it, although no tensor shows it to the collector: the
+// handle of an export, of a copy in the background, of a registration, or of another block.
 //
-// Python's garbage collector may finalize the owner of borrowed memory only while no such handle
-// exists, and it reads their number twice in one pass: what it has found garbage after the first
-// time must not come into use before the second.  So the number of keepers rises only with the GIL
-// held.  It may fall on any thread: the collector then finds less garbage than there is, until its
-// next pass.  A plain `Memory` is held by an instance, or by a call that has an instance as its
+// The number of keepers may rise only with the GIL. Python's garbage collector may finalize the
+// owner of borrowed memory only while there is no keeper.  It reads the number twice in one pass,
+// and an object that it found to be garbage the first time must not come into use before the second
+// time.  The number may fall on any thread: the collector then finds less garbage than there is,
+// until its next pass.  A plain `Memory` is held by an instance, or by a call that has an instance
+// as its argument; the collector knows both.
 // argument; the collector knows both.
 class MemoryKeeper {
  public:
@@ -176,7 +183,7 @@ class MemoryKeeper {
  private:
   Memory memory_;
 };
-// A handle of other code.
+// A handle of a consumer: other code that got the block.
 class InUse {
  public:
   // `submits`: false for a consumer on the host, which cannot submit work on the memory.
@@ -189,11 +196,11 @@ class InUse {
   InUse(const InUse&) = delete;
 
   const Memory& memory() const noexcept { return keeper_.memory(); }
-  // No holder has submitted any.
+  // Ends the use of the block by a consumer that has certainly submitted no work.
   void give_back_unused() noexcept {
     if (!submits_) return;
     submits_ = false;
-    memory()->use.give_back_unused();  // a queue that it named stays until it was seen idle
+    memory()->use.give_back_unused();  // a queue that was named stays until it is seen idle
   }
 
  private:
@@ -201,33 +208,37 @@ class InUse {
   bool submits_;
 };
 
-// Host memory at this address is USM.  If it is a block of this package that the host had a view
-// of, other code can submit work on the block from now on.  Its entry; nullptr: another block.
+// Called when host memory at this address turns out to be USM. Returns the entry if the memory is a
+// block of this package that the host had a view of; other code can submit work on that block from
+// now on.  nullptr: it is not such a block.
 const Entry* expose_block_at(const void* data) noexcept;
 
-// Entry of the live block of a private context that contains the address; nullptr: there is none.
+// The entry of the live block of a private context that contains the address; nullptr: there is no
+// such block.
 const Entry* private_entry_at(const void* address) noexcept;
 
 // An owner that keeps another handle.
 Owner keep_memory(Memory memory);
 
-// A new block.  Error(memory) names size, kind and device; Error(buffer): the device has no USM of
-// that kind.  An empty queue: the queue of the entry is used.
+// A new block.  Error(memory) names size, kind and device.  Error(buffer): the device has no USM of
+// that kind.  With an empty queue, the queue of the entry is used.
 //
-// `dedicated`: for other processes, not from the pools of this package or of the runtime.  The
-// Level Zero adapters allocate parts of slabs, and an inter-process handle exposes the whole slab;
-// blocks above the limit of their pools (4 MiB, unless UR_L0_USM_ALLOCATOR says more) are
-// allocations of the driver, so the block is at least that large.
+// `dedicated`: the block is for other processes, and comes from no pool, neither of this package
+// nor of the runtime.  An inter-process handle exposes the whole allocation of the driver, and the
+// Level Zero adapters put small blocks into slabs with other blocks.  They allocate blocks above
+// the limit of their pools (4 MiB, unless UR_L0_USM_ALLOCATOR says more) separately, so a dedicated
+// block is larger than that limit.
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue = {},
                 bool dedicated = false);
 
-// Page-aligned host memory (kind `system`, no entry): page alignment avoids the slow path of memcpy
-// between a page-aligned USM block and a malloc block of another offset.  `queue`: for work on it.
+// Page-aligned host memory (kind `system`, no entry). A page-aligned USM block is copied slowly to
+// a malloc block with another offset within its page, so this memory is page-aligned too.  `queue`:
+// for work on it.
 Memory allocate_host(std::size_t nbytes, Queue queue = {});
 
 // Live blocks, allocated and borrowed.
 long live_allocations();
-// Gives the blocks that are kept for the next allocations back to the runtime.
+// Gives all blocks that are kept for later allocations back to the runtime.
 void release_cached_memory() noexcept;
 
 // A block that `owner` owns.

@@ -22,13 +22,13 @@ namespace sycl_ext {
 namespace {
 
 // Makes the runtime create the devices that it does not list: the tiles of its GPUs, and the cards
-// of the tiles that it lists.  Before that, the runtime fails to return the device of memory on
+// of the tiles that it lists.  Until they exist, the runtime cannot return the device of memory on
 // them.
 void meet_unlisted_devices() noexcept {
   const auto meet = [](const auto& make) {
     try {
       make();
-    } catch (...) {  // a device without parts, a driver without cards
+    } catch (...) {  // the device has no sub-devices, or the driver no cards
     }
   };
   const Partition tiles{"next_partitionable", {}};
@@ -40,7 +40,7 @@ void meet_unlisted_devices() noexcept {
   meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
 }
 
-// The device that the memory was allocated on; nothing: it cannot be known.
+// The device that the memory was allocated on; nullopt: that cannot be known.
 std::optional<sycl::device> device_of(const void* pointer, const sycl::context& context) {
   if (context.get_backend() == sycl::backend::opencl) {
     return device_of_opencl_memory(pointer, context);
@@ -53,14 +53,14 @@ std::optional<sycl::device> device_of(const void* pointer, const sycl::context& 
   }
 }
 
-// The kind of the USM that contains `pointer`, as the runtime knows it in the entry's context.
-// Nothing: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero
-// the answer is for the allocation of the driver, which may be a slab with many blocks: a pointer
-// beyond its block, or into a freed block, still has a kind.  In a forked child nothing is USM of a
-// GPU.
+// The kind of the USM that contains `pointer`, as the runtime knows it in the entry's context;
+// nullopt: the pointer is not USM of that context (on Level Zero: of no context of the driver). On
+// Level Zero the answer is about the allocation of the driver, which may be a slab with many
+// blocks, so a pointer beyond its block or into a freed block still has a kind.  In a forked child
+// no pointer is USM of a GPU.
 std::optional<UsmKind> kind_in(const Entry& entry, const void* pointer) noexcept {
   if (is_forked_child() && !entry.is_cpu()) return {};  // the driver may be locked for ever
-  // The runtime throws for a device without USM, which is slow.
+  // The runtime throws for a kind that the device does not support, which is slow.
   const auto has = [&entry](UsmKind kind) { return has_usm(entry, kind); };
   if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return {};
   try {
@@ -73,8 +73,9 @@ std::optional<UsmKind> kind_in(const Entry& entry, const void* pointer) noexcept
   return {};
 }
 
-// The entry for the device that a USM pointer of the entry's context was allocated on (on Level
-// Zero that may be a tile of it); `entry` itself, the claim of the producer, if that is not known.
+// The entry for the device that a USM pointer of the entry's context was allocated on; on Level
+// Zero that may be a tile of the entry's device.  If that device is not known, `entry` itself, as
+// the producer claims.
 const Entry& allocating_entry(const void* pointer, const Entry& entry) {
   if (entry.single_device) return entry;
   return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
@@ -84,11 +85,12 @@ const Entry& allocating_entry(const void* pointer, const Entry& entry) {
   });
 }
 
-// Memory of the extension sycl_ext_oneapi_virtual_mem is reserved address space that is mapped to
-// physical memory of a device.  Drivers before 2025 do not know the type of such a pointer.
+// Memory of the extension sycl_ext_oneapi_virtual_mem: an address range is reserved, and then
+// mapped to physical memory of a device.  Drivers before 2025 do not know the kind of a pointer
+// into it.
 namespace experimental = sycl::ext::oneapi::experimental;
 
-// Throws for addresses that were never reserved.  Level Zero answers for a whole reservation.
+// Throws for addresses that were never reserved.  Level Zero answers for the whole reservation.
 bool is_accessible(const Entry& entry, const std::byte* first, std::size_t nbytes) {
   return experimental::get_access_mode(first, nbytes, entry.sycl->context) !=
          experimental::address_access_mode::none;
@@ -99,7 +101,7 @@ bool is_page_mapped(const Entry& entry, const std::byte* page) {
   return allocation ? allocation->error == 0 : is_accessible(entry, page, 1);
 }
 
-// Whether all of a range in a reservation is mapped in the entry's context; nothing: it is in none.
+// Whether all of a range is mapped in the entry's context; nullopt: the range is in no reservation.
 std::optional<bool> is_mapped(const Entry& entry, const std::byte* first,
                               std::size_t nbytes) noexcept {
   std::optional<bool> mapped;
@@ -119,7 +121,7 @@ std::optional<bool> is_mapped(const Entry& entry, const std::byte* first,
   return mapped;
 }
 
-// For a message.
+// The owner of a pointer, as a text for a message.
 std::string describe_owner(const void* pointer) {
   UsmKind kind;
   const Entry* const entry = find_owner(pointer, &kind, /*every_context=*/true);
@@ -137,7 +139,7 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, bool every_context) 
     const std::optional<UsmKind> known = entry ? kind_in(*entry, pointer) : std::nullopt;
     if (!known) return nullptr;
     const Entry& owner = known == UsmKind::host ? *entry : allocating_entry(pointer, *entry);
-    *kind = *known;  // only with an owner
+    *kind = *known;  // set only if there is an owner
     return &owner;
   };
   try {
@@ -211,9 +213,9 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
   if (known && &allocating_entry(last, entry) != &owner) {
     fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
   }
-  // The entry of a root device stands for all of it, and that of a composite device for root
-  // devices: the owner is more exact.  Any other entry came with a context that its memory is bound
-  // to.
+  // The memory belongs to the entry of its owner if `entry` also stands for other devices: a root
+  // device for its sub-devices, a composite device for root devices.  Otherwise `entry` came with a
+  // context, and the memory is bound to that.
   const bool stands_for_others = entry.kind == EntryKind::root || !entry.components.empty();
   return stands_for_others ? owner : entry;
 }

@@ -9,16 +9,18 @@
 namespace sycl_ext {
 
 // Entry of the block that contains the pointer; nullptr: plain host memory, or USM of a context
-// that was not searched.  The default contexts, those that were registered and those of live blocks
-// of this package are; or all of the table, which is slow with many (`every_context`).
+// that was not searched.  The default contexts, the registered contexts and the contexts of live
+// blocks of this package are searched.  `every_context` searches the whole table, which is slow if
+// the table is long.
 //
-// On Level Zero every context of a driver knows every pointer.  So one context of the driver is
-// asked, and the memory counts as that of the default context, unless it is in a live block of a
-// private context that this package allocated or that came with its context.
+// On Level Zero every context of a driver knows every pointer.  So only one context of the driver
+// is asked, and the memory counts as memory of the default context.  The exception is memory in a
+// live block of a private context, which this package allocated or which came with its context.
 const Entry* find_owner(const void* pointer, UsmKind* kind, bool every_context = false);
 
-// The entry of a block in the context at an address: of the device that it was allocated on, which
-// distinguishes the devices of the context.  Of other memory, which locate_usm() refuses, any.
+// The entry of a block in `context`: that of the device that the block was allocated on, which
+// matters if the context has several devices.  For memory that is not of that context, any entry;
+// locate_usm() refuses it.
 const Entry& entry_in_context(const void* pointer, const void* context);
 
 // Entry and kind of a block of USM, given its first byte and its size, checked at both ends. `what`
