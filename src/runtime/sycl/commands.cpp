@@ -48,8 +48,8 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
   return true;
 }
 
-// Level Zero v1 reports a command that has failed as submitted, for ever.  So a queue in order is
-// asked as well: its answer is that of its last command.
+// Level Zero v1 reports a failed command as submitted, for ever.  So an in-order queue is asked as
+// well: its answer is about its last command.
 // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp
 bool is_over(const EventState& state) {
   if (is_over(state.end)) return true;
@@ -66,15 +66,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An out-of-order queue raises the failure of its commands as well, and a wait for one of them
-// ends. Its answer says too little: that of a command which libsycl holds back is yes.
+// On an out-of-order queue, a question to the queue raises the failure of one of its commands, so a
+// wait for that command ends.  The answer itself is not used: an out-of-order queue counts as empty
+// while libsycl still holds a command back.
 void raise_failure_of_queue(const EventState& state) {
   const auto& queue = state.queue ? state.queue : state.noted_on;
   if (queue && !queue->in_order && !queue->answers_at_once) (void)is_empty(*queue);
 }
 
-// Asks until the command is over; false: signals have to be looked for first.  `begin`: of the
-// wait, which a child ends after a while.
+// Polls until the command is over.  False: signals have to be looked for first.  `begin`: of the
+// wait, because a forked child gives up after a while.
 bool poll_command(const EventState& state, Clock::time_point begin) {
   constexpr std::chrono::seconds longest_wait_of_child{10};
   const bool is_child = is_forked_child();
@@ -88,16 +89,18 @@ bool poll_command(const EventState& state, Clock::time_point begin) {
   });
 }
 
-// Whether the driver of the queue copies with the thread that waits, as the CPU's does: polling
-// would leave it a thread less.  Not on a queue where others submit, or that was ordered after one:
-// event.wait() keeps libsycl's scheduler locked while the command waits for a host task, which may
-// want the GIL; and dpctl holds the GIL while it submits, which takes that lock.
+// Whether a wait may use event.wait(). The driver of the CPU copies with the thread that waits, so
+// polling would leave it one thread less.  It must not be used on a queue that other code submits
+// to, or that was ordered after such a queue: that would be a deadlock.  While the command waits
+// for a host task, which may want the GIL, event.wait() keeps libsycl's scheduler locked; and dpctl
+// holds the GIL while it submits, which takes that lock.
 bool works_with_waiter(const QueueState& state) {
   return state.answers_at_once && is_cpu(state) && !state.shared && !state.follows_others &&
          !is_forked_child();
 }
 
-// Waits for a command of ours in the CPU driver; false: signals have to be looked for first.
+// Waits in the CPU driver for a command of this package.  False: signals have to be looked for
+// first.
 bool wait_in_driver(EventState& state) {
   const WaitSlice slice;
   if (!slice.takes_signals()) {
@@ -117,8 +120,9 @@ bool wait_in_driver(EventState& state) {
   return true;
 }
 
-// Waits for a command; the text of its error, or "".  Nothing: signals have to be looked for first.
-// A command of other code is not waited for in the runtime: its errors belong to that code.
+// Waits for a command, and returns the text of its error, or "" if it succeeded; nullopt: signals
+// have to be looked for first.  The runtime is not asked to wait for a command of other code,
+// because that would report the errors of the command here, and they belong to that code.
 std::optional<std::string> failure_of(EventState& state, Clock::time_point begin) {
   const RuntimeCall wait("waiting for a command", true);
   if (!state.queue) {
@@ -140,7 +144,7 @@ std::optional<std::string> failure_of(EventState& state, Clock::time_point begin
       }
       if (!poll_command(state, begin)) return std::nullopt;
     }
-    if (!is_parents) state.event.wait();  // it is over, and this tells its errors
+    if (!is_parents) state.event.wait();  // the command is over; this raises its errors
     const RuntimeCall call("asking for the status of a command");
     const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
     return status == Status::complete || !state.goes_on()
@@ -151,7 +155,8 @@ std::optional<std::string> failure_of(EventState& state, Clock::time_point begin
   }
 }
 
-// Threads wait until the outcome of a command is known.  A child has none of the threads.
+// Threads wait here for the outcome of a command that another thread waits for.  A forked child
+// makes its own, because it has none of the threads.
 FirstMade<std::condition_variable_any, true> is_known_in;
 std::condition_variable_any& somebody_knows() {
   return is_known_in.get([] { return std::condition_variable_any(); });
@@ -163,8 +168,8 @@ bool has_known_outcome(const EventState& command) noexcept {
   return command.is_done || !command.failure.empty();
 }
 
-// The oldest command whose outcome is not known; nullptr: there is none.  Those before it that are
-// done go to `done`.  The caller holds the lock.
+// The oldest command whose outcome is not known; nullptr: all outcomes are known.  Older commands
+// that are done move to `done`. The caller holds the lock.
 std::shared_ptr<EventState> oldest_unknown(AsyncErrors& errors, CommandList* done) {
   auto command = errors.begun.begin();
   while (command != errors.begun.end() && has_known_outcome(**command)) {
@@ -175,7 +180,8 @@ std::shared_ptr<EventState> oldest_unknown(AsyncErrors& errors, CommandList* don
   return command == errors.begun.end() ? nullptr : *command;
 }
 
-// Without the lock, and while no thread waits for a command: a handler may wait for the same ones.
+// Without the lock, and while this thread waits for no command: a signal handler may wait for the
+// same commands.
 void look_for_signals_without(std::unique_lock<Mutex>* lock) {
   lock->unlock();
   look_for_signals();
@@ -185,15 +191,15 @@ void look_for_signals_without(std::unique_lock<Mutex>* lock) {
 struct Outcome {
   enum class State {
     known,        // `failure` is that of the command, or empty
-    pending,      // it is not over, and was not waited for
+    pending,      // the command is not over, and nobody waited for it
     interrupted,  // signals have to be looked for first
   };
   State state;
   std::string failure = {};
 };
 
-// Waits for a command, or only looks at it, without the lock, while other threads leave all waits
-// for the queue to this one.
+// Waits for a command, or only looks at it, without the lock.  Meanwhile other threads leave all
+// waits for the queue to this thread.
 Outcome outcome_in_turn(const QueueState& state, EventState& command, bool waits,
                         Clock::time_point begin, std::unique_lock<Mutex>* lock) {
   AsyncErrors& errors = *state.errors;
@@ -208,7 +214,7 @@ Outcome outcome_in_turn(const QueueState& state, EventState& command, bool waits
   if (!waits && is_of_this_process && !is_over(command)) return {Outcome::State::pending};
   std::optional<std::string> failure = failure_of(command, begin);
   if (!failure) return {Outcome::State::interrupted};
-  (void)collect_errors(state);  // of a command that the runtime could not submit
+  (void)collect_errors(state);  // errors of a command that the runtime could not submit
   return {Outcome::State::known, *std::move(failure)};
 }
 
@@ -222,17 +228,18 @@ void note_outcome(AsyncErrors& errors, EventState& command, std::string failure)
   command.failure = failure;
   if (failure.empty()) {
     command.finish();
-  } else if (!command.goes_on()) {  // the failure of a copy stays for the readers of its target
+  } else if (!command.goes_on()) {  // readers of a copy's target still need its failure
     command.abandon();
   }
 }
 
 }  // namespace
 
-// After a failed command a driver may skip those behind it, and it reports the failure once, to
-// the first thread that waits for one of them.  So one thread at a time waits for the commands of a
-// queue, oldest first; and those that had been submitted when a wait failed, and were not known to
-// be done, count as failed, because no wait will report them.
+// Waits for the commands of a queue, oldest first, one thread at a time.  The order matters,
+// because a driver may skip the commands behind a failed one, and reports the failure once, to the
+// first thread that waits for one of them.  So when a wait fails, all later commands that were
+// submitted before the failure and are not known to be done count as failed: no other wait will
+// report them.
 void look_at_commands(const QueueState& state, const EventState* last) {
   if (!state.errors) return;
   AsyncErrors& errors = *state.errors;
@@ -242,9 +249,9 @@ void look_at_commands(const QueueState& state, const EventState* last) {
   for (;;) {
     std::shared_ptr<EventState> next = oldest_unknown(errors, &done);
     if (!next || (last && has_known_outcome(*last))) return;
-    if (errors.awaited_in == process_generation) {  // in another thread
+    if (errors.awaited_in == process_generation) {  // another thread waits
       if (!last) return;
-      next.reset();  // or it might go here, with its event and under the lock
+      next.reset();  // its event must not be destroyed under the lock
       somebody_knows().wait_for(lock, between_signals);
       look_for_signals_without(&lock);
       continue;

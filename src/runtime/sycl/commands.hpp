@@ -2,8 +2,8 @@
 // The commands that this package has submitted to a queue: their outcomes, in the order of their
 // submission.
 //
-// A command is `pending` until somebody has waited for it, or has dropped its event.  Those that
-// write or mark are listed, so that each failure is told to those whom it concerns.
+// A command is `pending` until a thread has waited for it, or has dropped its event.  Commands that
+// write or mark are listed, so that a failure is reported to everybody who depends on the command.
 #pragma once
 
 #include <atomic>
@@ -25,14 +25,14 @@ namespace sycl_ext {
 
 struct EventState;
 
-// The error that the next wait() for a queue raises, where the async handler of the queue leaves
-// its text; and our commands on the queue that write or mark, oldest first, until they are known to
-// be done.
+// The error that the next wait() for a queue raises; the async handler of the queue stores its text
+// here.  And the commands of this package on the queue that write or mark, oldest first, until they
+// are known to be done.
 struct AsyncErrors {
   std::string first;  // the first of several is the cause
   std::list<std::shared_ptr<EventState>> begun;
   int awaited_in = -1;  // the process in which a thread waits for the oldest of them; -1: none
-  // How many waits for them have failed, and how the last one did.
+  // How many waits for these commands have failed, and the text of the last failure.
   std::atomic<std::uint64_t> failures{0};
   std::string failure;
 };
@@ -43,20 +43,22 @@ struct QueueState {
 
   sycl::queue queue;
   const bool in_order = queue.is_in_order();
-  // How the runtime answers whether work is pending.  OpenCL: at once, and wrongly or with a crash
-  // when another thread submits meanwhile, because the adapter looks at an event which that thread
-  // has released.  Level Zero: under the queue's lock, which v1 holds while somebody waits for the
-  // queue. https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/opencl/queue.cpp
+  // How the runtime answers whether work is pending.  OpenCL answers at once, but its adapter may
+  // answer wrongly or crash while another thread submits, because it looks at an event which that
+  // thread has released.  Level Zero answers under the lock of the queue, which v1 holds while a
+  // thread waits for the queue.
+  // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/opencl/queue.cpp
   // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp
   const bool answers_at_once = queue.get_backend() == sycl::backend::opencl;
-  mutable std::atomic<void*> native{nullptr};  // of OpenCL, which `queue` holds; nullptr: not asked
-  mutable std::atomic<bool> shared;            // a third party can submit to it
-  std::atomic<bool> follows_others{false};     // it was ordered after another queue
+  mutable std::atomic<void*> native{nullptr};  // of OpenCL, held by `queue`; nullptr: not asked
+  mutable std::atomic<bool> shared;            // a third party can submit to this queue
+  std::atomic<bool> follows_others{false};     // this queue was ordered after another one
   bool recorded_at_first = false;              // a SYCL graph (Queue::for_work_from_now)
-  // Of the last question whether all is done; under locks.async_errors.
+  // The mark of the last question whether all work is done; under locks.async_errors.
   mutable std::optional<sycl::event> unmet_mark;
-  // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
-  // many of these are known to be done.  (Two waits may learn of the same ones.)
+  // Commands of this package on the queue.  `pending`: those that somebody will wait for.
+  // `abandoned`: all whose event was dropped so far.  `abandoned_done`: how many of the abandoned
+  // ones are known to be done.  (Two waits may learn of the same commands.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, abandoned_done{0};
   const std::shared_ptr<AsyncErrors> errors;  // nullptr: the queue is a third party's
 
@@ -71,18 +73,18 @@ struct QueueState {
   }
 };
 
-// A queue with an async handler, because an error in a queue without one ends the process
-// (std::terminate in the default handler).
+// Makes a queue with an async handler.  Without one, an asynchronous error ends the process (the
+// default handler calls std::terminate).
 std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
                                        const sycl::property_list& properties = {
                                            sycl::property::queue::in_order{}});
 
-// Whether this is a forked child, and the driver of the queue, a GPU's, may be locked for ever.
+// Whether this is a forked child and the queue is on a GPU, whose driver may be locked for ever.
 bool belongs_to_parent(const QueueState& state);
 
-// A command of ours, which counts in `pending`; or one of somebody else.
+// A command of this package, which counts in `pending`; or a command of other code.
 struct EventState {
-  // No queue: the command is not ours.
+  // Without a queue, the command belongs to other code.
   EventState(sycl::event event, std::shared_ptr<QueueState> queue,
              std::uint64_t failures = no_failure_counts) noexcept
       : event(std::move(event)), queue(std::move(queue)), failures(failures) {
@@ -95,13 +97,14 @@ struct EventState {
     new sycl::event(std::move(end));
   }
 
-  // Somebody has waited for it.
+  // A thread has waited for the command.
   void finish() noexcept {
     const bool was_done = is_done.exchange(true);
     if (was_done || !queue) return;
     --queue->pending;
   }
-  // Nobody will wait for it any more, and it may go on: its event is dropped, or the wait failed.
+  // No thread will wait for the command any more, and it may go on: its event was dropped, or a
+  // wait for it failed.
   void abandon() noexcept {
     const bool was_done = is_done.exchange(true);
     if (was_done || !queue) return;
@@ -111,67 +114,71 @@ struct EventState {
 
   sycl::event event;
   const std::shared_ptr<QueueState> queue;
-  std::shared_ptr<QueueState> noted_on;  // of a command of somebody else, if it is known
+  std::shared_ptr<QueueState> noted_on;  // of a command of other code, if the queue is known
   const int process = process_generation;
-  // How many waits had failed on the queue before it was submitted.  After one more it counts as
-  // failed, unless it only marks.
+  // The number of waits that had failed on the queue when the command was submitted.  If another
+  // wait fails, the command counts as failed, unless it only marks.
   static constexpr std::uint64_t no_failure_counts = ~std::uint64_t{0};
   const std::uint64_t failures;
   bool is_listed = false;  // was put into AsyncErrors::begun; under locks.async_errors
-  // Of a command that goes on by itself (Queue::begin_copy): a barrier behind it, since Level Zero
-  // v1 does not say of a plain command that it is done; and the bytes that it writes.
+  // For a command that goes on in the background (Queue::begin_copy): a barrier behind the command,
+  // because Level Zero v1 does not report that a plain command is done; and the bytes that the
+  // command writes.
   sycl::event end = event;
   const std::byte* target = nullptr;
   std::size_t nbytes = 0;
   bool goes_on() const noexcept { return target != nullptr; }
   std::string failure;  // what went wrong in it; under locks.async_errors
-  // The call of the helper thread that waits for it, which may outlast an interrupted wait; for the
-  // thread that waits for the commands of the queue.
+  // The call of the helper thread that waits for the command.  It may outlast an interrupted wait.
+  // Only the thread that waits for the commands of the queue uses it.
   std::shared_future<void> helper;
   std::atomic<bool> is_done{false};
 };
 
 bool is_cpu(const QueueState& state);
 
-// Submits a command of ours.
+// Submits a command of this package.
 template <class Submit>
 std::shared_ptr<EventState> submit(const std::shared_ptr<QueueState>& state, const Submit& submit) {
   const RuntimeCall call("submitting a command");
   require_not_forked([&] { return is_cpu(*state); });
   const std::uint64_t failures = state->errors ? state->errors->failures.load() : 0;
-  // It counts from here on, and is abandoned if this fails: it may have been submitted.
+  // The command counts from here on.  If `submit` throws, it is abandoned, because it may have been
+  // submitted.
   auto command = std::make_shared<EventState>(sycl::event(), state, failures);
   command->event = command->end = submit(state->queue);
   return command;
 }
 
-// A command that has failed has a status of its own.
+// Whether a command is over.  A failed command has a status of its own, and counts as over.
 bool is_over(const sycl::event& event);
-// The same for a command and what goes on behind it.
+// Whether a command is over, and the barrier behind it if there is one.
 bool is_over(const EventState& state);
-// Whether it ends in less time than it takes to have another thread wait for it.
+// Whether a command ends sooner than another thread could be made to wait for it.
 bool is_over_soon(const std::optional<sycl::event>& event);
-// Whether all that was submitted is done, as the runtime says.
+// Whether all work on the queue is done, according to the runtime.
 bool is_empty(const QueueState& state);
 
-// Puts a command of ours into the list of its queue, so that its failure is told to everybody whom
-// it concerns.  It has to be there before anybody waits for it.  A third party's queue has no list.
+// Adds a command of this package to the list of its queue, so that a failure is reported to
+// everybody who depends on the command.  This must happen before any thread waits for the command.
+// There is no list for a queue of a third party.
 void list_command(const std::shared_ptr<EventState>& command);
 // Blocks until the outcome of a command is known.
 void learn_outcome(const std::shared_ptr<EventState>& command);
-// The newest of the commands that are listed, if there are at least so many; else nullptr.
+// The newest listed command, if at least `least` commands are listed; else nullptr.
 std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t least = 1);
-// Learns the outcome of the commands that are listed, and forgets those that are done.  Waits for
-// those up to `last`, if there is one.
+// Learns the outcome of the listed commands, and removes those that are done.  Waits for the
+// commands up to `last`, if given.
 void look_at_commands(const QueueState& state, const EventState* last = nullptr);
 
 // The error of finished copies of the queue to these bytes, if it was not reported yet.  In a
-// child, a copy that was pending at the fork has failed.  `told`: from now on somebody has been.
+// forked child, a copy that was pending at the fork counts as failed.  `told`: the error counts as
+// reported from now on.
 std::string failure_of_copies(const QueueState& state, const std::byte* data, std::size_t nbytes,
                               bool told);
 
-// Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
-// its own.  Whether there are any that nobody has been told of.
+// Has the runtime deliver asynchronous errors of the queue to the handler of this package; a queue
+// of a third party has its own handler.  Returns whether there is an error that was not reported.
 bool collect_errors(const QueueState& state);
 
 }  // namespace sycl_ext

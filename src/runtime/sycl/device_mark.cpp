@@ -11,20 +11,21 @@
 #include "base/first_made.hpp"
 #include "runtime/sycl/opencl.hpp"
 
-// A barrier of SYCL would do harm there, and would not even be right.  libsycl has it wait for all
-// host tasks of the queue, and has everything that is submitted later wait for it; dpctl's host
-// tasks want the GIL, which a thread may hold that waits for a later command.  And once a barrier
-// has passed, the next one may miss commands that libsycl still holds back.
-// (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
+// A barrier of SYCL would be harmful here, and its answer wrong.  libsycl makes a barrier wait for
+// all host tasks of the queue, and makes everything that is submitted later wait for the barrier.
+// dpctl's host tasks want the GIL, and a thread that waits for a later command may hold it, so that
+// would be a deadlock.  And once a barrier has passed, the next one may miss commands that libsycl
+// still holds back.  (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
 // https://github.com/intel/llvm/blob/sycl/sycl/source/detail/queue_impl.cpp)
-// So the device is asked in ways that libsycl does not take for a barrier of the queue, where there
-// is one: OpenCL and the v2 adapter of Level Zero.
+//
+// So OpenCL and the v2 adapter of Level Zero are asked in ways that libsycl does not treat as a
+// barrier of the queue.  Other adapters have no such way.
 
 namespace sycl_ext {
 
 namespace {
 
-// The functions of OpenCL that a mark takes.  They are part of OpenCL 1.2, and the runtime itself
+// The functions of OpenCL that a mark needs.  They are part of OpenCL 1.2, and the runtime itself
 // needs a later version.
 struct Functions {
   // Not a marker: libintelocl crashes when another thread enqueues meanwhile.
@@ -83,8 +84,8 @@ std::optional<sycl::event> mark_device(const QueueState& state) {
   if (state.answers_at_once && opencl().are_found()) return mark_opencl(state);
   sycl::queue queue = state.queue;
   const sycl::device device = queue.get_device();
-  // The v1 adapter of Level Zero, which lacks the second aspect, ends the process when two threads
-  // submit and one of them a tag: the event of a barrier in there is released twice.
+  // The v1 adapter of Level Zero lacks the second aspect.  It ends the process if two threads
+  // submit and one of them submits a tag, because the event of the tag's barrier is released twice.
   // https://github.com/oneapi-src/unified-runtime/issues/2347
   if (device.has(sycl::aspect::ext_oneapi_queue_profiling_tag) &&
       device.has(sycl::aspect::ext_oneapi_per_event_profiling)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark behind all that a device has been given on an out-of-order queue.
+// A mark behind all commands that a device was given on an out-of-order queue.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace sycl_ext {
 
-// The event that ends after all that a device has been given on an out-of-order queue; empty: all
-// of it is done.  Commands that libsycl holds back, because they depend on a host task, and host
-// tasks are not seen.
+// The event that ends after all commands that the device was given on an out-of-order queue; empty:
+// all of them are done.  It does not cover host tasks, nor commands that libsycl holds back because
+// they depend on a host task.
 std::optional<sycl::event> mark_device(const QueueState& state);
 
-// Whether it is the adapter of Level Zero for GPUs before Battlemage.
+// Whether the device uses the v1 adapter of Level Zero, which serves GPUs before Battlemage.
 bool is_level_zero_v1(const sycl::device& device);
 
 }  // namespace sycl_ext

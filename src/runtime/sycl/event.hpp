@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A submitted command as the core sees it: something to ask and to wait for.
+// A submitted command as the core sees it: it can be asked whether it is over, and waited for.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,11 @@ class Event {
  public:
   Event() = default;
   explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
-  // A copy of the `sycl::event` at an address: a command of somebody else.
+  // A copy of the `sycl::event` at an address: a command of other code.
   static Event from_address(const void* address);
   explicit operator bool() const noexcept { return state_ != nullptr; }
-  // Whether it is done (or will never be).  Nothing: the runtime does not say, so it may run.
+  // Whether the command is done, or will never be; nullopt: the runtime does not say, so it may
+  // run.
   std::optional<bool> answer() const noexcept;
   bool is_done() const noexcept { return answer().value_or(false); }
   // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
@@ -34,7 +35,8 @@ class Event {
   std::shared_ptr<EventState> state_;
 };
 
-// Blocks until the commands are done, or Ctrl-C; raises what went wrong in one of them, each time.
+// Blocks until the commands are done, or Ctrl-C. Raises the failure of a command, each time it is
+// called.
 void wait_for_all(const std::vector<Event>& events);
 
 }  // namespace sycl_ext

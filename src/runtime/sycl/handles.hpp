@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SYCL runtime: its headers, and its errors as ours.
+// The headers of the SYCL runtime, and the translation of its errors.
 //
-// Only runtime/ includes it, in sources rather than in headers where that is possible, because it
-// makes a build long.  Only calls that hide no kernel are used: a plain C++ compiler builds this.
+// Only runtime/ includes this file, in sources rather than in headers where possible, because it
+// makes a build slow.  Only calls without a kernel are used, so a plain C++ compiler builds this.
 #pragma once
 
 #include <unified-runtime/ur_api.h>
@@ -29,8 +29,8 @@ inline bool is_cuda_or_hip(std::optional<sycl::backend> backend) noexcept {
 }
 
 // Whether a call has failed because the device is lost.  The adapters of CUDA and HIP have no error
-// for that: after a fault of a kernel their drivers answer every call with the same error, for
-// ever, and most of these errors are UNKNOWN in the runtime.
+// for a lost device: after a fault of a kernel, their drivers answer every call with the same
+// error, for ever, and the runtime reports most of these errors as UNKNOWN.
 inline bool is_device_lost(const sycl::exception& error,
                            std::optional<sycl::backend> backend = std::nullopt) noexcept {
   const auto code = sycl::detail::get_ur_error(error);
@@ -44,8 +44,8 @@ Owner new_reference_of(const Object& object) {
   return {new Object(object), [](void* copy) { delete static_cast<Object*>(copy); }};
 }
 
-// Runs `call`; exceptions of SYCL become Error(runtime) with their text.  `backend`: of the one
-// device that is asked.
+// Runs `call`. Exceptions of SYCL become Error(runtime) with their text.  `backend`: of the device
+// that is asked, if it is only one.
 template <class Call>
 auto sycl_call(const char* what, Call&& call, std::optional<sycl::backend> backend = std::nullopt)
     -> decltype(call()) {
