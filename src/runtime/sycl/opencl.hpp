@@ -8,8 +8,8 @@
 
 namespace sycl_ext {
 
-// The address of a function in the OpenCL loader, which the runtime has loaded; nullptr: there is
-// none.
+// The address of a function in the OpenCL loader, which the runtime has loaded; nullptr: the loader
+// has no such function.
 void* opencl_symbol(const char* name) noexcept;
 
 template <class Function>
@@ -17,9 +17,9 @@ Function* opencl_function(const char* name) noexcept {
   return reinterpret_cast<Function*>(opencl_symbol(name));
 }
 
-// The device that USM of an OpenCL context was allocated on; nothing: the driver names none, as for
-// memory of no single device. sycl::get_pointer_device names the first device of the context there,
-// whatever the memory: the adapter does not ask the driver.
+// The device that USM of an OpenCL context was allocated on; nullopt: the driver names none, for
+// example because the memory belongs to no single device.  sycl::get_pointer_device cannot be used:
+// its adapter does not ask the driver, and names the first device of the context for all memory.
 std::optional<sycl::device> device_of_opencl_memory(const void* pointer,
                                                     const sycl::context& context);
 

@@ -23,9 +23,9 @@ bool is_recording(const QueueState& state) {
   });
 }
 
-// A command that a queue records does not run.  A barrier there would be a node of the graph, and
-// so would all that is ordered after it.  False: the queue records, and has recorded since a
-// consumer named it, so no work of that consumer is pending there.
+// Raises an error if the queue records a SYCL graph, because a recorded command does not run, and a
+// barrier there would be a node of the graph, as would all work that is ordered after it.  False:
+// the queue has recorded since a consumer named it, so no work of that consumer is pending there.
 bool require_executing(const QueueState& state) {
   if (!is_recording(state)) return true;
   if (state.recorded_at_first) return false;
@@ -35,22 +35,23 @@ bool require_executing(const QueueState& state) {
        "for no order (__dlpack__(stream=-1))");
 }
 
-// The event of all that was submitted so far, on an out-of-order queue of all that the device was
-// given; empty when it is done.
+// The event of all work that was submitted so far; on an out-of-order queue, of all work that the
+// device was given.  Empty when that work is done.
 std::optional<sycl::event> mark(const QueueState& state) {
   if (belongs_to_parent(state)) return std::nullopt;
   if (!require_executing(state)) return std::nullopt;
   try {
     if (!state.answers_at_once && is_empty(state)) return std::nullopt;
   } catch (const sycl::exception&) {
-    // A command has failed, and Level Zero repeats the error until a thread has waited.
+    // A command has failed, and Level Zero repeats the error until a thread has waited for the
+    // queue.
   }
   const RuntimeCall call("submitting a barrier");
   if (!state.in_order) return mark_device(state);
   return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
 }
 
-// The mark of an earlier question that was not over then; empty: there is none.
+// The mark of an earlier question, if it was not over then; otherwise empty.
 std::optional<sycl::event> take_unmet_mark(const QueueState& state) {
   const std::lock_guard<Mutex> lock(locks.async_errors);
   return std::exchange(state.unmet_mark, std::nullopt);
@@ -58,11 +59,11 @@ std::optional<sycl::event> take_unmet_mark(const QueueState& state) {
 
 void keep_unmet_mark(const QueueState& state, std::optional<sycl::event> mark) {
   const std::lock_guard<Mutex> lock(locks.async_errors);
-  state.unmet_mark.swap(mark);  // another thread's mark goes without the lock
+  state.unmet_mark.swap(mark);  // drops another thread's mark without the lock
 }
 
-// Whether all that was submitted so far is over.  While the mark of an earlier question is not, no
-// other one is submitted: libintelocl ends many of them by recursion (deferred_free.cpp).
+// Whether all work that was submitted so far is over.  No new mark is submitted while an earlier
+// one is pending, because libintelocl ends chains of marks by recursion (deferred_free.cpp).
 bool is_past_mark(const QueueState& state) {
   if (belongs_to_parent(state)) return true;
   std::optional<sycl::event> last = take_unmet_mark(state);
@@ -74,13 +75,13 @@ bool is_past_mark(const QueueState& state) {
   return false;
 }
 
-// Later commands come after these, which are of the same context.
+// Orders later commands of the queue after these events, which are of the same context.
 void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::event>& events) {
   if (events.empty()) return;
   state->follows_others = true;
-  // As dependencies as well: an event that is only in a barrier's list is waited for when the
-  // barrier leaves a host task behind, by the thread of that host task, and may be behind the next
-  // one.
+  // The events are dependencies of the barrier as well.  If the barrier comes after a host task, the
+  // thread of that host task waits for events that are only in the list of the barrier, and such an
+  // event may come after the next barrier.
   submit(state, [&](sycl::queue& queue) {
     return queue.submit([&](sycl::handler& barrier) {
       barrier.depends_on(events);
@@ -89,8 +90,8 @@ void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::ev
   });
 }
 
-// Level Zero, on an out-of-order queue: waits before a barrier is submitted to it, which may be
-// harmful (device_mark.cpp).
+// For an out-of-order queue of Level Zero: waits before a barrier is submitted to it, because such
+// a barrier may be harmful (device_mark.cpp).
 bool is_empty_after_a_while(const QueueState& state) {
   if (state.in_order || state.answers_at_once) return false;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
@@ -138,10 +139,10 @@ Queue Queue::for_work_from_now() const {
 
 bool Queue::recorded_at_first() const noexcept { return state_->recorded_at_first; }
 
-// An event of another context crashes libintelocl.  Level Zero v1 unlocks the queue while it adds
-// an event of another device, and unlocks it once more when the driver fails meanwhile: the queue
-// then hangs, or two threads are in it. (createAndRetainUrZeEventList in
-// https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp)
+// An event of another context crashes libintelocl.  On Level Zero v1, an event of another device
+// may leave the queue hanging, or two threads in it: the adapter unlocks the queue while it adds
+// the event, and unlocks it once more if the driver fails meanwhile.  (createAndRetainUrZeEventList
+// in https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp)
 bool Queue::can_follow(const Queue& other) const {
   return sycl_call("comparing two queues", [&] {
     const sycl::queue &mine = state_->queue, &theirs = other.state_->queue;
@@ -183,13 +184,13 @@ bool Queue::is_device_idle() const noexcept {
   if (!may_have_work()) return true;
   try {
     if (!state_->answers_at_once) return false;
-    const RuntimeCall call("asking whether a queue is idle");  // one for all that follow
+    const RuntimeCall call("asking whether a queue is idle");  // covers all calls below
     const std::int64_t abandoned = state_->abandoned;
-    // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
-    // frees.
+    // ext_oneapi_empty() must not be used: it reads an event that another thread frees when that
+    // thread submits.
     if (!is_past_mark(*state_) || collect_errors(*state_)) return false;
     look_at_commands(*state_);
-    state_->note_done(abandoned);  // not after an unreported error: the queue is not idle then
+    state_->note_done(abandoned);  // not reached with an unreported error
     return true;
   } catch (...) {
     return false;  // wait() reports the error
@@ -203,13 +204,15 @@ void Queue::wait() const {
   sycl_call("waiting for a queue", [&, state = state_] {
     if (!require_executing(*state)) return;
     const std::int64_t abandoned = state->abandoned;
-    // Up to the last one of now: other threads may submit for ever.
+    // Waits up to the newest command of now, because other threads may submit for ever.
     if (const auto last = last_command(*state)) look_at_commands(*state, last.get());
-    // First these: then the device has been given whatever came after them.
+    // The noted events come first: when they are over, the device has been given all work behind
+    // them.
     wait_for_all(noted);
     if (!is_empty_after_a_while(*state)) {
       wait_for_all({Queue(state).marker()});
-      // Level Zero ends the marker on a list of its own, and the queue tells of the others.
+      // Level Zero ends the marker on a command list of its own, so the queue is asked about the
+      // other lists.
       if (!state->in_order && !state->answers_at_once) (void)is_empty(*state);
     }
     state->note_done(abandoned);
@@ -228,7 +231,7 @@ void Queue::tell_errors() const {
     const std::lock_guard<Mutex> lock(locks.async_errors);
     text.swap(state_->errors->first);
   }
-  if (text.empty()) return;  // another thread may have been told
+  if (text.empty()) return;  // another thread may have reported it
   fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
 }
 
@@ -257,7 +260,7 @@ void Queue::order_after(const Queue& producer) const {
   if (!producer.may_have_work()) return;
   if (*this == producer && in_order()) return;
   const WithoutGil released;
-  if (is_recording(*state_)) {  // a graph depends on nothing outside of it
+  if (is_recording(*state_)) {  // a graph cannot depend on outside work
     if (producer.is_idle()) return;
     fail(Error::Kind::buffer,
          "the consumer's queue records a SYCL graph, which cannot depend on pending work on the "

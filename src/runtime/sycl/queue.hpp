@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SYCL queue as the core sees it: something to wait for, to order after, to copy with.
+// A SYCL queue as the core sees it: it can be waited for, ordered after other work, and copied
+// with.
 //
-// `Queue` is a shared handle.  It remembers whether anybody but us can submit to it.  On a queue to
-// which only we submit, work is pending only for as long as one of our own commands is.
+// `Queue` is a shared handle.  It records whether other code can submit to the queue.  On a queue
+// to which only this package submits, work is pending only while one of this package's commands is.
 //
-// A call that takes the queue's lock or can wait is a RuntimeCall (runtime_call.hpp): the caller
-// does not hold the GIL.  Waits are for events: the v1 Level Zero adapter keeps a queue locked
-// while the queue itself is waited for.
+// A call that takes the lock of the queue, or can wait, is a RuntimeCall (runtime_call.hpp), and
+// its caller must not hold the GIL. A wait is for events, not for the queue: the v1 Level Zero
+// adapter keeps a queue locked while the queue itself is waited for.
 #pragma once
 
 #include <atomic>
@@ -27,64 +28,67 @@ class Queue {
   Queue() = default;
   explicit Queue(std::shared_ptr<QueueState> state) : state_(std::move(state)) {}
 
-  // A copy of the `sycl::queue` at an address that the caller vouches for; untrusted.hpp has the
-  // way for other addresses.
+  // A copy of the `sycl::queue` at an address that the caller vouches for.  queue_at_untrusted()
+  // takes other addresses (untrusted.hpp).
   static Queue from_address(const void* address);
 
   explicit operator bool() const noexcept { return state_ != nullptr; }
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
   bool is_at(const void* address) const noexcept;      // of a `sycl::queue`
   bool in_order() const noexcept;
-  // The same queue for a consumer who gets memory now.  While it goes on recording a SYCL graph, it
-  // has no work on that memory: its commands are nodes of the graph.
+  // The same queue, for a consumer that gets memory now.  As long as the queue goes on recording a
+  // SYCL graph, it has no work on that memory, because its commands are nodes of the graph.
   Queue for_work_from_now() const;
-  // Whether it was recording then.
+  // Whether the queue was recording when the consumer named it.
   bool recorded_at_first() const noexcept;
-  // Whether its commands can wait for an event of the other queue.  False: it takes a wait on the
-  // host.
+  // Whether commands of this queue can depend on an event of the other queue.  False: ordering the
+  // two takes a wait on the host.
   bool can_follow(const Queue& other) const;
 
-  // Address of the `sycl::queue`; from now on others can submit to it.
+  // Address of the `sycl::queue`. From now on other code can submit to it.
   const void* share() const noexcept;
-  // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; it shares the queue as well.
+  // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule.  From now on other code can
+  // submit to it.
   Owner new_reference() const;
 
-  // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
+  // False: no work can be pending.  It does not ask the runtime, and may be called with the GIL.
   bool may_have_work() const noexcept;
-  // True: nothing that was submitted is pending, nor to be reported.  False: something may be.
+  // True: all submitted work is done, and no error is left to report.  False: work may be pending.
   bool is_idle() const;
-  // The same for all commands that were given to the device.  It is asked before memory is freed: a
-  // command that libsycl still holds back keeps its own memory.
+  // Whether all commands that the device was given are done.  It is asked before memory is freed.
+  // A command that libsycl still holds back does not matter, because it keeps its memory itself.
   bool is_device_idle() const noexcept;
-  // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong
-  // asynchronously.
+  // Blocks until all work submitted so far is done, or Ctrl-C. Raises asynchronous errors of that
+  // work.
   void wait() const;
-  // The same for commands of this queue, all that the caller has submitted.
+  // Waits for these commands of the queue, which are all that the caller has submitted.
   void finish(const std::vector<Event>& events) const;
-  // The event of all work that the device has been given so far; empty when nothing is pending.  It
-  // has been handed to the device, so that it ends without anybody waiting for it.
+  // The event of all work that the device was given so far; empty when no work is pending.  The
+  // event is handed to the device, so it ends even if no thread waits for it.
   Event marker() const;
-  // The events of all work submitted so far, by whomever.
+  // The events of all work that any code has submitted so far.
   std::vector<Event> pending() const;
 
-  // Later work on this queue sees what `producer` has been given so far, by an event dependency, or
-  // else by a wait on the host (an out-of-order queue, or one of another context, cannot be
-  // protected by a barrier).
+  // Orders later work on this queue after the work that `producer` was given so far, by an event.
+  // Where that is not possible, it waits on the host: on an out-of-order queue, or a queue of
+  // another context, a barrier does not protect later work.
   void order_after(const Queue& producer) const;
-  // The same for one command of a queue.  Nothing is done where it takes a wait on the host.
+  // Orders later work on this queue after one command of a queue.  It does nothing if that would
+  // take a wait on the host.
   void order_after(const Event& event) const;
 
   // Copies at least one byte, and waits.  Either pointer may be host memory.
   void copy(void* to, const void* from, std::size_t nbytes) const;
   // Submits a copy without waiting for it.
   Event submit_copy(void* to, const void* from, std::size_t nbytes) const;
-  // The same for a copy of this in-order queue that goes on by itself: it has been handed to the
-  // device.  Blocks, or until Ctrl-C, while `most_copies` of them are pending: each keeps its
-  // memory.
+  // Submits a copy on this in-order queue that goes on in the background: it is handed to the
+  // device.  While `most_copies` such copies are pending, it blocks, or until Ctrl-C, because each
+  // of them keeps memory.
   static constexpr std::size_t most_copies = 256;
   Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
-  // The error of such finished copies to these bytes, if it was not reported yet.  In a child, a
-  // copy that was pending at the fork has failed.  `told`: from now on somebody has.
+  // The error of such finished copies to these bytes, if it was not reported yet.  In a forked
+  // child, a copy that was pending at the fork counts as failed.  `told`: the error counts as
+  // reported from now on.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   void fill_zero(void* to, std::size_t nbytes) const;
 
@@ -97,8 +101,8 @@ class Queue {
   std::shared_ptr<QueueState> state_;
 };
 
-// Appends the events that the users of an out-of-order queue have noted for their commands, which
-// only Python knows.  nullptr: nobody notes any.  It is called without a lock, with or without the
+// Appends the events that users of an out-of-order queue have noted for their commands, which only
+// Python knows.  nullptr: no code notes events.  It is called without a lock, with or without the
 // GIL, and may throw.
 using FindNotedEvents = void (*)(const Queue& queue, std::vector<Event>* events);
 inline std::atomic<FindNotedEvents> find_noted_events{nullptr};

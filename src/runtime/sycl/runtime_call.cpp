@@ -19,17 +19,18 @@ namespace {
 std::atomic<bool> ending{false};
 std::atomic<bool (*)() noexcept> has_gil{nullptr};  // of check_gil_at_runtime_calls()
 
-// Threads in a brief call, calls that wait for work, and whether a thread is about to fork.
+// The number of threads in a brief call, the number of calls that wait for work, and whether a
+// thread is about to fork.
 std::atomic<int> brief{0}, unfinished{0};
 std::atomic<bool> forking{false};
-// How deep this thread is in brief calls: the outermost counts for those in it.
+// How many brief calls this thread is in.  Only the outermost one is counted in `brief`.
 thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
 
-// What this thread adds to `brief`.
+// The part of `brief` that is this thread's.
 int own_share_of_brief() noexcept { return own_brief > 0 ? 1 : 0; }
 
-// Exit and fork wait for a bounded time. A brief call may take longer than usual, because the
-// runtime waits for a host task in it, and a thread that holds a lock that the fork needs must
+// Exit and fork wait for a bounded time: the runtime may wait for a host task inside a brief call,
+// so the call may take long, and a thread that holds a lock that the fork needs must be able to
 // continue.
 template <class Condition>
 bool wait_a_little(const Condition& is_met) noexcept {
@@ -37,11 +38,12 @@ bool wait_a_little(const Condition& is_met) noexcept {
   return is_met();
 }
 
-// Whether there were commands before the last fork; and of a forked child, whether its parents had
-// such commands, which never end here: a driver may wait for them in its destructor.
+// `is_busy`: there were commands before the last fork.  `has_work_of_parent`: in a forked child, a
+// parent had such commands.  They never end in the child, and a driver may wait for them in its
+// destructor.
 bool is_busy = false, has_work_of_parent = false;
 
-// The answer of a folder above; `otherwise`: it has not been used.
+// The answer of a folder above this one; `otherwise`: that folder was not used yet.
 template <class Answer>
 Answer ask(const std::atomic<Answer (*)() noexcept>& question, Answer otherwise) noexcept {
   Answer (*const function)() noexcept = question;
@@ -69,7 +71,7 @@ void before_fork() noexcept {
   is_busy = ask(pending_work.may_have_commands, false);
 }
 
-// The threads that were in the runtime are not in the child.
+// The child has none of the threads that were in the runtime.
 void after_fork(bool in_child) noexcept {
   if (in_child) {
     has_work_of_parent = has_work_of_parent || is_busy;
@@ -85,7 +87,7 @@ struct SetForkSteps {
 };
 [[maybe_unused]] const SetForkSteps set_fork_steps;
 
-// Has end_process() called at the end, the first time.
+// Registers end_process() for the end of the process, once.
 void prepare_end() noexcept {
   static std::atomic<bool> is_prepared{false};
   if (is_prepared) return;
@@ -93,7 +95,8 @@ void prepare_end() noexcept {
   if (!was_prepared) on_exit(end_process, nullptr);
 }
 
-// Counts a call from here on; it may not be made once the process is ending.
+// Counts a call.  Once the process is ending, only the main thread may make calls; other threads
+// stop here for ever.
 void enter(const char* what, std::atomic<int>* count) noexcept {
   check_locks(held_locks == 0, "the SYCL runtime is called under a lock");
   prepare_end();
@@ -122,7 +125,7 @@ RuntimeCall::RuntimeCall(const char* what, bool waits) noexcept : waits_(waits) 
   for (int forks = 0; forking && forks < 10; ++forks) {
     --brief;
     wait_a_little([] { return !forking; });
-    ++brief;  // and look again: the next fork may have counted in between
+    ++brief;  // then check again: the next fork may already have begun
   }
 }
 

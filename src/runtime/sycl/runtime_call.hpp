@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls into the SYCL runtime that take a queue's lock or can wait.
 //
-// libsycl keeps a queue locked while it waits for a host task, and a host task may want the GIL;
-// the v1 Level Zero adapter keeps a queue locked while urQueueFinish waits.  So no such call is
-// made by a thread that holds the GIL.  (Questions about pointers, devices and contexts take no
-// such lock.)
+// No thread that holds the GIL makes such a call, because it would be a deadlock.  libsycl keeps a
+// queue locked while it waits for a host task, and a host task may want the GIL. The v1 Level Zero
+// adapter keeps a queue locked while urQueueFinish waits.  (Questions about pointers, devices and
+// contexts take no such lock.)
 //
-// At the end of the process the runtime destroys its static objects.  A thread that is in the
-// runtime then (a daemon thread, a wait that Ctrl-C ended) would call a destroyed object, and
-// abort.  So the process ends without those destructors when a thread is still in the runtime, and
-// no thread but the main one enters it any more.
+// At the end of the process the runtime destroys its static objects, and a thread that is still in
+// the runtime (a daemon thread, a wait that Ctrl-C ended) would use them and abort.  So if a thread
+// is still in the runtime, the process ends without these destructors.  From then on only the main
+// thread enters the runtime.
 //
-// A fork waits until no thread is in a brief call: the runtime and its drivers have locks of their
-// own (libintelocl's allocator has one), which would stay locked in the child for ever.
+// A fork waits until no thread is in a brief call.  The runtime and its drivers have locks of their
+// own, such as that of libintelocl's allocator, which would otherwise stay locked in the child for
+// ever.
 #pragma once
 
 #include <atomic>
@@ -23,18 +24,18 @@
 
 namespace sycl_ext {
 
-// What fork and the end of the process have to know, and only the folders above this one do.
-// nullptr: there is none of it.
+// What fork and the end of the process need to know from the folders above this one.  nullptr: the
+// folder was not used.
 struct PendingWork {
   // Whether commands of this package may be pending.
   std::atomic<bool (*)() noexcept> may_have_commands{nullptr};
-  // The number of blocks that wait for pending work, to be freed after it.
+  // The number of blocks that are kept until pending work on them is done.
   std::atomic<std::size_t (*)() noexcept> deferred_frees{nullptr};
 };
 inline PendingWork pending_work;
 
-// Every such call is made while one of these lives.  `waits`: it lasts as long as the work that it
-// waits for.  A fork does not wait for it; the end of the process does, for a moment.
+// Exists during each such call.  `waits`: the call lasts as long as the work that it waits for.  A
+// fork does not wait for such a call; the end of the process waits for a moment.
 class RuntimeCall {
  public:
   explicit RuntimeCall(const char* what, bool waits = false) noexcept;
@@ -45,7 +46,7 @@ class RuntimeCall {
   const bool waits_;
 };
 
-// Makes such a call; exceptions of SYCL become Error(runtime) with their text.
+// Makes such a call.  Exceptions of SYCL become Error(runtime) with their text.
 template <class Call>
 auto locked_call(const char* what, Call&& call) -> decltype(call()) {
   return sycl_call(what, [&] {
@@ -54,11 +55,12 @@ auto locked_call(const char* what, Call&& call) -> decltype(call()) {
   });
 }
 
-// Ends the process, with the name of the call, when one is made by a thread that holds the GIL;
-// nullptr, the default: nothing is asked.
+// From now on, a call by a thread that holds the GIL ends the process, with the name of the call.
+// nullptr, the default: calls are not checked.
 void check_gil_at_runtime_calls(bool (*holds_gil)() noexcept) noexcept;
 
-// Whether the process is ending: the runtime is then not called, and remaining memory is not freed.
+// Whether the process is ending.  Then the runtime is not called, and the remaining memory is not
+// freed.
 bool is_process_ending() noexcept;
 
 }  // namespace sycl_ext

@@ -21,7 +21,7 @@ std::string library_of(const void* address) {
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool names_libsycl(const std::string& path) {
-  // With a number where auditwheel has put it into a wheel: libsycl-0123abcd.so.8
+  // auditwheel puts a hash into the name of a library in a wheel: libsycl-0123abcd.so.8
   constexpr const char* pattern = "libsycl?(-preview|-+([0-9a-f])).so*";
   return fnmatch(pattern, file_name(path).c_str(), FNM_EXTMATCH) == 0;
 }
@@ -50,7 +50,7 @@ std::vector<std::string> loaded_libsycl() {
 
 bool has_other_libsycl() {
   static std::atomic<bool> has_other{false};
-  static std::atomic<unsigned long long> loaded_then{0};  // how many libraries it is the answer for
+  static std::atomic<unsigned long long> loaded_then{0};  // the number of libraries at that time
   unsigned long long loaded = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The SYCL runtimes of this process: the libsycl that the core is linked to, and others.
 //
-// Two of them share no objects: a sycl::queue of one is nothing to the other, and so is USM, unless
-// one driver knows the memory of both (Level Zero).
+// Two SYCL runtimes share no objects: a sycl::queue of one cannot be used with the other.  They
+// share no USM either, unless one driver knows the memory of both (Level Zero).
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace sycl_ext {
 
-// The major version of the libsycl that the core is built against: that of its file name.
+// The major version of the libsycl that the core is built against, which is in the name of its
+// file.
 std::uint32_t libsycl_major() noexcept;
 
-// The file of the library that something belongs to; empty: to none.
+// The file of the library that contains an address; empty: no library does.
 std::string library_of(const void* address);
 // The last part of a path.
 std::string file_name(const std::string& path);
@@ -25,7 +26,8 @@ bool names_libsycl(const std::string& path);
 std::vector<std::string> loaded_libraries();
 // The files of all SYCL runtimes that are loaded, ours first.
 std::vector<std::string> loaded_libsycl();
-// Whether there is another one than ours.  Looks through the libraries again when one was loaded.
+// Whether a libsycl other than ours is loaded.  It searches the libraries again when another
+// library was loaded.
 bool has_other_libsycl();
 
 }  // namespace sycl_ext

@@ -13,8 +13,8 @@ namespace sycl_ext {
 
 namespace {
 
-// A SYCL object is one shared_ptr of libstdc++.  A copy of its bytes does not change after the
-// check.
+// A copy of the bytes of a SYCL object, which is one shared_ptr of libstdc++. The copy cannot
+// change after it was checked.
 struct Image {
   const void* object = nullptr;
   const void* control_block = nullptr;
@@ -26,9 +26,9 @@ struct Head {
   std::int32_t uses;   // 0: the object was destroyed
 };
 
-// A class of the runtime, as users know it; the vtable of its control blocks; and where the object
-// is from there, because both are one allocation.  (Of a freed handle, the allocator may overwrite
-// only the first of the two pointers.)
+// A class of the runtime: its name for users, the vtable of its control blocks, and the distance
+// from a control block to its object, which are one allocation.  (The allocator may overwrite only
+// the first of the two pointers of a freed handle.)
 struct Class {
   const char *name, *in_dpctl;
   const void* vtable;
@@ -41,13 +41,13 @@ std::uintptr_t offset_in(const Image& image) {
   return number(image.object) - number(image.control_block);
 }
 
-// False: nothing of the kind can be there.
+// Reads a value at an address.  False: the address is not readable or not aligned.
 template <class Value>
 bool read(const void* address, Value* to) {
   return number(address) % alignof(void*) == 0 && read_process_memory(address, to, sizeof *to);
 }
 
-// As seen on a live object.
+// The properties of a class, read from a live object.
 template <class SyclObject>
 Class class_of(const SyclObject& live, const char* name, const char* in_dpctl) {
   static_assert(sizeof(SyclObject) == sizeof(Image));
@@ -55,7 +55,7 @@ Class class_of(const SyclObject& live, const char* name, const char* in_dpctl) {
   return {name, in_dpctl, static_cast<const Head*>(image.control_block)->vtable, offset_in(image)};
 }
 
-// The classes of this process's libsycl, as a queue of our own shows them.
+// The classes of this process's libsycl, read from a queue that this package makes.
 struct Classes {
   Class queue, context;
 };
@@ -72,7 +72,7 @@ const Classes& classes() {
   });
 }
 
-// Error(value) unless an object of the class is there.
+// A copy of the object at an address.  Error(value): no object of the class is there.
 Image examined(const void* address, const Class& ours) {
   Image image;
   Head head{};

@@ -8,9 +8,9 @@
 
 namespace sycl_ext {
 
-// A kind is a place here, a row of the tables in usm_kind.cpp and usm_aspects.cpp, and a number in
-// c_api.h.  The last
-// one is host memory that a device reads; the runtime allocates those before it.
+// A kind is an enumerator here, a row of the tables in usm_kind.cpp and usm_aspects.cpp, and a
+// number in c_api.h.  The last kind is host memory that a device reads; the runtime allocates the
+// others.
 enum class UsmKind : unsigned char { device, shared, host, system };
 constexpr std::array<UsmKind, 3> allocated_kinds{UsmKind::device, UsmKind::shared, UsmKind::host};
 constexpr std::size_t usm_kind_count = allocated_kinds.size() + 1;
