@@ -183,7 +183,7 @@ REAL_DRIVERS = {
         *ON_INTEL_GPUS,
         folder="stand_in_gpu",
     ),
-    "neo_opencl": _real(real_drivers.opencl_gpus, folder="opencl_gpu_pair"),
+    "neo_opencl": _real(real_drivers.opencl_gpus, "../core/dlpack", folder="opencl_gpu_pair"),
     "pocl": _real(
         real_drivers.pocl,
         "../core/base",

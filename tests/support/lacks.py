@@ -9,6 +9,7 @@ REAL = "Intel's real driver does not count, and neither waits nor fails on a tes
 HANDLES = "without a device, a handle of memory crashes the process that opens it"
 SYSTEM = "the host's memory is not the device's: it has no system USM"
 KERNELS = "without a device, no kernel runs"
+UNMOVED = "without a device, OpenCL copies by kernels, which move no data"
 LATER = "a GPU says a moment later that its queue is idle"
 MAPPED = "without a device, virtual memory cannot be mapped"
 CONTEXTS = "the driver has one list of USM for all contexts"
@@ -25,6 +26,17 @@ BY_COMPUTE_UNITS = (
     "test_impossible_partition_is_refused",
     "test_sub_device_of_a_third_party_is_known_by_its_handle",
     "test_sub_device_of_a_sub_device_has_both_parents",
+)
+#: Tests of `tests/core/dlpack` that read back what a copy wrote.
+BY_COPIES = (
+    "test_export_for_a_queue_runs_no_python_of_ours",
+    "test_export_under_a_usm_device_is_usm",
+    "test_deleter_may_import",
+    "test_enum_device_type_is_taken",
+    "test_producer_is_asked_first_to_copy_to_the_device",
+    "test_null_deleter_is_never_called",
+    "test_null_strides_are_compact",
+    "test_null_shape_and_strides_of_0_dimensions",
 )
 WITHOUT_SYSTEM_USM = {
     "host memory": SYSTEM,
@@ -87,6 +99,11 @@ LACKS: dict[str, dict[str, str]] = {
     },
     "neo_v1": NEO_LEVEL_ZERO,
     "neo_v2": NEO_LEVEL_ZERO,
+    "neo_opencl": {
+        **WITHOUT_SYSTEM_USM,
+        "USM of another context": CONTEXTS,
+        **dict.fromkeys(BY_COPIES, UNMOVED),
+    },
     "pocl": {
         **WITHOUT_SYSTEM_USM,
         "halves": PARTITIONS,

@@ -16,9 +16,13 @@ def test_forked_child_goes_on_counting():
     before = counts()
     child = os.fork()
     if child == 0:
-        more = sx.zeros(3).__dlpack__(max_version=(1, 0))
-        grown = counts() == (before[0] + 1, before[1] + 1)
-        del more
-        os._exit(0 if grown and counts() == before else 1)
+        code = 1
+        try:  # an error must not leave a second process of pytest behind
+            more = sx.zeros(3).__dlpack__(max_version=(1, 0))
+            grown = counts() == (before[0] + 1, before[1] + 1)
+            del more
+            code = 0 if grown and counts() == before else 1
+        finally:
+            os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     del kept
