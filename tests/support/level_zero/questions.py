@@ -31,6 +31,30 @@ class AllocationProperties(ctypes.Structure):
     )
 
 
+class DeviceProperties(ctypes.Structure):
+    _fields_ = (
+        ("stype", c_uint32),
+        ("next", c_void_p),
+        *((name, c_uint32) for name in ("type", "vendor", "id", "flags", "tile", "clock")),
+        ("largest", c_uint64),
+        ("others", c_uint32 * 7),
+        ("timer", c_uint64),
+        ("valid_bits", c_uint32 * 2),
+        ("uuid", ctypes.c_uint8 * 16),
+        ("name", ctypes.c_char * 256),
+    )
+
+
+class MemoryProperties(ctypes.Structure):
+    _fields_ = (
+        ("stype", c_uint32),
+        ("next", c_void_p),
+        *((name, c_uint32) for name in ("flags", "clock", "width")),
+        ("total", c_uint64),
+        ("name", ctypes.c_char * 256),
+    )
+
+
 class Driver:
     """The first card of the process, with two contexts."""
 
@@ -91,6 +115,20 @@ class Driver:
         where = numbers.get(device.value, "none" if device.value is None else "other")
         return f"type {properties.type}, device {where}" if error == "0x0" else error
 
+    def page_of(self, address: int) -> int:
+        found, device = AllocationProperties(stype=0x17), c_void_p()
+        self.call(
+            "zeMemGetAllocProperties",
+            *(self.context, c_void_p(address), byref(found), byref(device)),
+        )
+        return found.page_size
+
+    def properties_of(self, device: c_void_p) -> tuple[DeviceProperties, MemoryProperties]:
+        found, memory = DeviceProperties(stype=0x3), MemoryProperties(stype=0x7)
+        self.call("zeDeviceGetProperties", device, byref(found))
+        self.call("zeDeviceGetMemoryProperties", device, byref(c_uint32(1)), byref(memory))
+        return found, memory
+
     def range_of(self, address: int) -> tuple[int, int] | str:
         """Where the allocation begins, as seen from the address, and how long it is."""
         begin, size = c_void_p(), c_size_t()
@@ -115,6 +153,7 @@ def pointers(driver: Driver, kind: str) -> dict[str, object]:
     _, block = driver.allocate(kind, 4096)
     at = block.value or 0
     answers["first byte"] = driver.type_of(at)
+    answers["page"] = driver.page_of(at)
     answers["in another context"] = driver.type_of(at, driver.other)
     answers["freed from inside"] = driver.free(c_void_p(at + 64))
     answers["freed"] = driver.free(block)
@@ -170,10 +209,40 @@ def of_devices(driver: Driver) -> dict[str, object]:
     return answers
 
 
+def of_properties(driver: Driver) -> dict[str, object]:
+    """What a card and its tiles say of themselves, without the numbers of a product."""
+    first = driver.cards[0]
+    tiles = driver.listed("zeDeviceGetSubDevices", first)
+    card, memory_of_card = driver.properties_of(first)
+    answers: dict[str, object] = {"context": driver.call("zeContextGetStatus", driver.context)}
+    for name, device in (("card", first), ("tile 0", tiles[0]), ("tile 1", tiles[1])):
+        found, memory = driver.properties_of(device)
+        answers |= {
+            f"{name}: type": found.type,
+            f"{name}: vendor and product": [hex(found.vendor), hex(found.id)],
+            f"{name}: flags": found.flags,
+            f"{name}: number": found.tile,
+            f"{name}: the largest allocation is all memory": found.largest == memory.total,
+            f"{name}: one of how many shares": memory_of_card.total // memory.total,
+            f"{name}: uuid of the product": bytes(found.uuid[:6]).hex(),
+            f"{name}: uuid beside the card's": bytes(
+                one ^ other for one, other in zip(found.uuid, card.uuid, strict=True)
+            ).hex(),
+        }
+    other, _ = driver.properties_of(driver.cards[1])
+    answers["cards: uuids differ"] = bytes(other.uuid) != bytes(card.uuid)
+    return answers
+
+
 def answers() -> dict[str, dict[str, object]]:
     driver = Driver()
     by_kind = {kind: pointers(driver, kind) for kind in KINDS}
-    return {**by_kind, "other memory": of_others(driver), "devices": of_devices(driver)}
+    return {
+        **by_kind,
+        "other memory": of_others(driver),
+        "devices": of_devices(driver),
+        "properties": of_properties(driver),
+    }
 
 
 if __name__ == "__main__":

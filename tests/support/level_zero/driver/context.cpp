@@ -29,6 +29,8 @@ ZE_API ze_result_t zeContextDestroy(ze_context_handle_t context) {
   return ZE_RESULT_SUCCESS;
 }
 
+ZE_API ze_result_t zeContextGetStatus(ze_context_handle_t) { return ZE_RESULT_SUCCESS; }
+
 ZE_API ze_result_t zeContextMakeMemoryResident(ze_context_handle_t, ze_device_handle_t, void*,
                                                std::size_t) {
   return ZE_RESULT_SUCCESS;

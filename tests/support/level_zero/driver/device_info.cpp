@@ -11,6 +11,12 @@ using namespace stand_in;
 // Battlemage, which gets the adapter v2 when nobody says which.
 constexpr std::uint32_t kIpVersion = 0x05004000;
 
+// A tile has its share of the card's memory.
+static std::uint64_t memory_of(const Device& device) {
+  const std::size_t tiles = device.parent ? device.parent->tiles.size() : 1;
+  return settings().memory / tiles;
+}
+
 ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_properties_t* p) {
   const Device& device = of<Device>(handle);
   p->type = ZE_DEVICE_TYPE_GPU;
@@ -21,7 +27,7 @@ ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_pr
   p->flags = is_sub_device ? ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE : 0;
   p->subdeviceId = is_sub_device ? static_cast<std::uint32_t>(device.tile) : 0;
   p->coreClockRate = 1000;
-  p->maxMemAllocSize = settings().memory;
+  p->maxMemAllocSize = memory_of(device);
   p->maxHardwareContexts = 64;
   p->numThreadsPerEU = 8;
   p->physicalEUSimdWidth = 16;
@@ -85,13 +91,13 @@ ZE_API ze_result_t zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t, st
   return ZE_RESULT_SUCCESS;
 }
 
-ZE_API ze_result_t zeDeviceGetMemoryProperties(ze_device_handle_t, std::uint32_t* count,
+ZE_API ze_result_t zeDeviceGetMemoryProperties(ze_device_handle_t handle, std::uint32_t* count,
                                                ze_device_memory_properties_t* to) {
-  hand_out_one(count, to, [](ze_device_memory_properties_t& p) {
+  hand_out_one(count, to, [handle](ze_device_memory_properties_t& p) {
     p.flags = 0;
     p.maxClockRate = 3200;
     p.maxBusWidth = 64;
-    p.totalSize = settings().memory;
+    p.totalSize = memory_of(of<Device>(handle));
     std::snprintf(p.name, sizeof p.name, "HBM");
   });
   return ZE_RESULT_SUCCESS;

@@ -283,7 +283,7 @@ ZE_API ze_result_t zeMemGetAllocProperties(ze_context_handle_t, const void* poin
   p->type = block ? block->type : ZE_MEMORY_TYPE_UNKNOWN;
   if (!block) return ZE_RESULT_SUCCESS;
   p->id = block->id;
-  p->pageSize = kAlignment;
+  p->pageSize = block->type == ZE_MEMORY_TYPE_HOST ? 4096 : kAlignment;
   if (device) *device = handle_of<ze_device_handle_t>(block->device);
   return ZE_RESULT_SUCCESS;
 }
