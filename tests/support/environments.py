@@ -43,6 +43,7 @@ PREFIXES = (
 )
 #: And those among them that are about the tests.
 OURS = (
+    "SYCL_EXT_COUNTS",
     "SYCL_EXT_FUZZ",
     "SYCL_EXT_LONG",
     "SYCL_EXT_NEO",
