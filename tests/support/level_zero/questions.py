@@ -225,7 +225,7 @@ def of_properties(driver: Driver) -> dict[str, object]:
             f"{name}: the largest allocation is all memory": found.largest == memory.total,
             f"{name}: one of how many shares": memory_of_card.total // memory.total,
             f"{name}: uuid of the product": bytes(found.uuid[:6]).hex(),
-            f"{name}: uuid beside the card's": bytes(
+            f"{name}: uuid, xor that of the card": bytes(
                 one ^ other for one, other in zip(found.uuid, card.uuid, strict=True)
             ).hex(),
         }
