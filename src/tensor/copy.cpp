@@ -16,9 +16,9 @@ namespace sycl_ext {
 
 namespace {
 
-// Staging goes through blocks of this size, so a copy of any size needs little extra memory.
+// Staging uses blocks of this size, so a copy of any size needs little extra memory.
 constexpr std::size_t block_bytes = std::size_t{4} << 20;
-// Up to this size one command does the job without staging.
+// Up to this size, one command copies without staging.
 constexpr std::size_t direct_bytes = std::size_t{256} << 10;
 // One queue command costs about as much time as moving this many bytes.
 constexpr std::size_t command_bytes = std::size_t{32} << 10;
@@ -28,7 +28,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
   return x.begin < y.begin + y.nbytes && y.begin < x.begin + x.nbytes;
 }
 
-// For a compact copy.
+// The layout of a compact copy.
 Layout compact_layout_of(const Tensor& tensor, Order order = Order::c) {
   const Layout& layout = tensor.layout;
   return read_layout(layout.ndim(), layout.shape(), order, tensor.dtype->itemsize());
@@ -38,7 +38,7 @@ CopyLoops loops_of(const Tensor& to, const Tensor& from) {
   return make_loops(to.data, to.layout, from.data, from.layout, to.dtype->itemsize());
 }
 
-// Of the source of a set of loops: from the lowest to the highest element.
+// The bytes of the source of a set of loops: from the lowest to the highest element.
 Extent source_span(const CopyLoops& loops) {
   Extent span{0, static_cast<std::int64_t>(loops.itemsize)};
   for (int i = 0; i < loops.ndim; ++i) {
@@ -49,8 +49,8 @@ Extent source_span(const CopyLoops& loops) {
   return span;
 }
 
-// The two halves of loops of several elements, cut along the axis that reaches furthest on one
-// side.
+// The two halves of loops over several elements.  The loops are divided along the axis that reaches
+// furthest on `side`.
 std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyAxis::* side) {
   const auto reach = [side](const CopyAxis& axis) {
     return axis.count > 1 ? std::abs((axis.count - 1) * (axis.*side)) : -1;
@@ -68,7 +68,8 @@ std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyA
   return {first, second};
 }
 
-// A copy through a compact block, in the order of the loops: into it, and out of it.
+// A copy through a compact block: loops into the block, and loops out of it, in the order of the
+// loops.
 struct ThroughBlock {
   CopyLoops in, out;
 
@@ -86,7 +87,7 @@ struct ThroughBlock {
   }
 };
 
-// Cuts loops into pieces that fit, and hands each to `body`.
+// Divides loops into pieces for which `fits` returns true, and calls `body` with each piece.
 template <class Fits, class Body>
 void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const Fits& fits,
                     const Body& body) {
@@ -99,16 +100,16 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
-// Keeps blocks until the commands of the queues are over, unless `done()` was called.  It is not
-// called when an exception leaves (Ctrl-C, above all), or when the commands go on.  Made with the
-// GIL, as every keeper of memory.
+// Keeps blocks until the commands of the queues are over, unless `done()` was called.  `done()` is
+// not called if an exception leaves (above all after Ctrl-C), or if the commands go on in the
+// background.  Made with the GIL, as every keeper of memory.
 class KeptWhileBusy {
  public:
   KeptWhileBusy(const Memory& a, const Memory& b) : kept_(new Kept(a, b)) {}
   ~KeptWhileBusy() {
     if (kept_) free_after_work(std::move(kept_));
   }
-  // The queue is of an entry, which keeps it for ever.
+  // `queue` belongs to an entry, which keeps it for ever.
   void add(const Queue& queue) noexcept { kept_->queues.add(queue); }
   void add(const Registration& registered) noexcept { kept_->registered = registered; }
   void done() noexcept { kept_.reset(); }
@@ -125,8 +126,8 @@ class KeptWhileBusy {
   std::unique_ptr<Kept> kept_;
 };
 
-// Two blocks of host memory that a queue copies to and from at full speed, used in turn: while the
-// queue fills or empties one, the host works on the other.
+// Two blocks of host memory that a queue copies to and from at full speed.  They are used in turn:
+// while the queue fills or empties one block, the host works on the other.
 class Staging {
  public:
   Staging(const Entry& entry, std::size_t nbytes)
@@ -141,8 +142,8 @@ class Staging {
     block.fetched->from = block.memory->data - span.begin;
   }
 
-  // Host -> device: gathers a piece, and stores it while the next one is gathered, with a command
-  // for each run of the target, and one wait for all of them.
+  // Host -> device: gathers a piece, and stores it while the next piece is gathered.  Each run of
+  // the target is a command; one wait covers all commands of a piece.
   void store(const CopyLoops& piece) {
     Block& block = next();
     const ThroughBlock copy(piece, block.memory->data);
@@ -166,13 +167,13 @@ class Staging {
     std::vector<Event> events = {};         // of all commands that use it
     std::optional<CopyLoops> fetched = {};  // what these commands fetch into it
   };
-  // Either block is kept while commands of the queue may touch it.
+  // Each block is kept while commands of the queue may touch it.
   static Block make_block(const Entry& entry, std::size_t nbytes) {
     const std::size_t size = std::min(nbytes, block_bytes);
     return {has_usm(entry, UsmKind::host) ? allocate(entry, UsmKind::host, size)
                                           : allocate_host(size, entry.commands())};
   }
-  // The other block, when its commands are done and what they have fetched is scattered.
+  // The other block, after its commands are done and the data that they fetched is scattered.
   Block& next() {
     turn_ = 1 - turn_;
     Block& block = blocks_[turn_];
@@ -187,16 +188,17 @@ class Staging {
   int turn_ = 0;
 };
 
-// Reading the gaps between elements is harmless, so a span is fetched as it is unless it is mostly
-// gaps.
+// A whole span is fetched unless it is mostly gaps, because reading the gaps between elements is
+// harmless.
 bool fits_fetch(const CopyLoops& loops) {
   const std::size_t fetched = source_span(loops).nbytes();
   const std::size_t runs = loops.nbytes() / loops.run();
   return fetched <= block_bytes && fetched <= loops.nbytes() + runs * command_bytes;
 }
 
-// Each run of the target is a command, whose event is kept until it is done: gaps between them
-// belong to somebody else.
+// Each run of the target is a separate command, because the gaps between runs belong to other code.
+// The event of a command is kept until the command is done, so a piece has a limited number of
+// runs.
 bool fits_block(const CopyLoops& loops) {
   constexpr std::size_t most_runs = 4096;
   const std::size_t run = ThroughBlock(loops, nullptr).out.run();
@@ -205,9 +207,9 @@ bool fits_block(const CopyLoops& loops) {
 
 enum class HostSide : std::uint8_t { source, target };
 
-// Between host and device.  One command does it best for few bytes, or where the driver copies from
-// and to the host memory directly; but no command that blocks in its submission, where signals are
-// not looked for.
+// Between host and device.  One command is best for few bytes, or if the driver copies from and to
+// the host memory directly.  A command that blocks in its submission is not used, because signals
+// are not looked for meanwhile.
 void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host,
                     bool is_pinned = false) {
   const bool to_host = host == HostSide::target;
@@ -227,7 +229,7 @@ void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host,
   staging.finish();
 }
 
-// Device -> device where one command cannot do it: block by block through host memory.
+// Device -> device if one command cannot do it: block by block through host memory.
 void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
   KeptWhileBusy kept(collected, collected);
@@ -273,13 +275,13 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   kept.done();
 }
 
-// USM, as opposed to memory that the runtime knows nothing about.
+// Whether a tensor is USM, and not memory that the runtime does not know.
 bool is_usm(const Tensor& tensor) {
   return tensor.memory->entry && tensor.memory->kind != UsmKind::system;
 }
 
-// The entry with a queue that copies with one command, ordered by events; nullptr: none.  Releases
-// the GIL, because it may ask the runtime.
+// The entry whose queue copies with one command, ordered by events; nullptr: there is none.
+// Releases the GIL, because it may ask the runtime.
 const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
   const WithoutGil released;
   if (!loops.contiguous() || overlap(to, from) || is_forked_child()) return nullptr;
@@ -294,15 +296,15 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
     const Entry* const device = is_usm(to) ? target : source;
     return device->blocks_on_pageable ? nullptr : device;
   }
-  // A reader of the target asks the queue of its entry whether the copy has failed.
+  // Readers of the target ask the queue of the target's entry whether the copy has failed.
   if (to.memory->kind == UsmKind::host) return target == source ? source : nullptr;
   const bool is_on_devices =
       to.memory->kind == UsmKind::device && from.memory->kind == UsmKind::device;
   return is_on_devices && !copies_directly(*source, *target) ? nullptr : target;
 }
 
-// Later work on the block comes after the copy, which a queue of the entry carries out: on the
-// queue of the block, if it is in order, and on ours.
+// Orders later work on the block after the copy, which a queue of `entry` carries out.  That is
+// work on the queue of the block, if it is in order, and on the command queue of the block's entry.
 void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
   if (memory->own_queue) memory->own_queue.order_after(copy);
   if (memory->entry && memory->entry != &entry) memory->entry->commands().order_after(copy);
@@ -365,7 +367,7 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   KeptWhileBusy kept(to.memory, from.memory);
   const WithoutGil released;
   const Queue& queue = entry->commands();
-  // Only the queue of the source's entry tells whether a copy to the source has failed.
+  // Only the queue of the source's entry knows whether an earlier copy to the source has failed.
   const Entry* const source = from.memory->entry;
   const Queue* const copies = source && source != entry ? source->made_commands() : nullptr;
   if (copies && copies->may_have_work()) from.memory->wait_for_work();
@@ -376,7 +378,8 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   kept.add(queue);
   kept.add(registered);
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
-  // Now: a failure that is told later is one of this copy as well.
+  // Asked before the copy is submitted: a failure that is reported later concerns this copy as
+  // well.
   const std::string failure = queue.failure_of_copies(from.memory->data, from.memory->nbytes, true);
   if (!failure.empty()) {
     fail(Error::Kind::runtime, "a copy to the source of this copy has failed: ", failure);
@@ -401,7 +404,7 @@ std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
   if (is_usm(from) && has_usm(*entry, UsmKind::host) && is_contiguous(from.layout, Order::c)) {
     try {
       to = make_tensor(*entry, UsmKind::host, *from.dtype, layout);
-    } catch (const Error& error) {  // of such memory there may be little
+    } catch (const Error& error) {  // there may be little memory of this kind
       if (error.kind() != Error::Kind::memory) throw;
     }
   }

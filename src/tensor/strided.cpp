@@ -16,7 +16,8 @@ namespace sycl_ext {
 
 namespace {
 
-// Steps of a line, in bytes.  Known steps make loops that the compiler turns into shuffles.
+// One line of a copy.  The steps are in bytes.  If they are known when this is compiled, the
+// compiler makes shuffles of the loop.
 template <std::size_t Size, std::int64_t ToStep, std::int64_t FromStep>
 void copy_line_steps(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
   const std::int64_t to_by = ToStep ? ToStep : axis.to;
@@ -32,8 +33,8 @@ void copy_line_steps(std::byte* to, const std::byte* from, CopyAxis axis) noexce
   for (; i < axis.count; ++i) std::memcpy(to + i * to_by, from + i * from_by, Size);
 }
 
-// The axis comes by value: a store through `to` could otherwise change it, as far as the compiler
-// knows, and it would be read again for every element.
+// The axis is passed by value.  Otherwise the compiler would read it again for every element,
+// because a store through `to` might change it.
 template <std::size_t Size>
 void copy_line(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
   constexpr auto size = static_cast<std::int64_t>(Size);
@@ -48,13 +49,13 @@ void copy_line(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
   copy_line_steps<Size, size, 0>(to, from, axis);
 }
 
-// Side of the squares that transpose_square() takes.
+// The side of the squares that transpose_square() takes.
 template <std::size_t Size>
 constexpr int square_side = Size == 16 ? 2 : static_cast<int>(16 / Size);
 
 #if defined(__SSE2__)
 
-// Interleaves the elements of two vectors: the lower halves, or the upper ones.
+// Interleaves the lower halves or the upper halves of two vectors.
 template <std::size_t Size>
 inline __m128i interleave(__m128i a, __m128i b, bool upper) noexcept {
   if constexpr (Size == 1) return upper ? _mm_unpackhi_epi8(a, b) : _mm_unpacklo_epi8(a, b);
@@ -65,9 +66,9 @@ inline __m128i interleave(__m128i a, __m128i b, bool upper) noexcept {
 
 #endif
 
-// Transposes a square, whose lines are contiguous vectors on both sides.  Interleaving line i with
-// line i + side / 2 moves one bit of the row number into the column number; after log2(side) rounds
-// rows and columns have changed places.
+// Transposes a square whose lines are contiguous vectors on both sides.  Interleaving line i with
+// line i + side / 2 moves one bit of the row number into the column number, so rows and columns
+// have changed places after log2(side) rounds.
 template <std::size_t Size>
 inline void transpose_square(std::byte* to, std::int64_t to_line, const std::byte* from,
                              std::int64_t from_line) noexcept {
@@ -102,7 +103,7 @@ struct Tile {
   std::int64_t i_begin, i_end, j_begin, j_end;
 };
 
-// A tile of whole squares.  The target is written in long rows.
+// Copies a tile of whole squares.  The target is written in long rows.
 template <std::size_t Size>
 void copy_squares(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner,
                   Tile tile) noexcept {
@@ -123,8 +124,8 @@ template <std::size_t Size>
 void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner) noexcept {
   constexpr auto size = static_cast<std::int64_t>(Size);
   constexpr int side = square_side<Size>;
-  // A line of the source and a page of the target: each line is used up while it is at hand, and
-  // the target is written in long rows.
+  // A tile is a line of the source by a page of the target: each source line is used up while it is
+  // in the cache, and the target is written in long rows.
   const std::int64_t tile_j =
       std::clamp<std::int64_t>(inner.count, 1, std::min<std::int64_t>(1024, 4096 / size));
   const std::int64_t tile_i = std::max<std::int64_t>(64 / size, 8192 / size / tile_j);
@@ -153,7 +154,8 @@ void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis i
   }
 }
 
-// The axis along which the source is read best; worth a tile when it is not the innermost.
+// The axis along which the source is read best.  Tiles are worth their cost only if that is not the
+// innermost axis.
 int best_source_axis(const CopyLoops& loops) noexcept {
   int best = loops.ndim - 1;
   for (int i = 0; i < loops.ndim; ++i) {
@@ -180,7 +182,7 @@ void copy_elementwise(const CopyLoops& loops) noexcept {
   }
   for_each(outer.data(), n_outer, loops.to, loops.from, [&](std::byte* to, const std::byte* from) {
     const CopyAxis &a = loops.axes[best], &b = loops.axes[last];
-    // A few long lines: along the long axis.
+    // If the lines are few and long, the copy goes along the long axis.
     const bool few = b.count < square_side<Size> && a.count > b.count;
     copy_plane<Size>(to, from, few ? b : a, few ? a : b);
   });
@@ -254,7 +256,7 @@ void copy_strided(const CopyLoops& loops) noexcept {
              [run](std::byte* to, const std::byte* from) { std::memcpy(to, from, run); });
     return;
   }
-  // By the logarithm of the size of an element, of each dtype.
+  // A function for each item size, indexed by the logarithm of the size.
   static constexpr void (*copies[])(const CopyLoops&) noexcept = {
       copy_elementwise<1>, copy_elementwise<2>, copy_elementwise<4>, copy_elementwise<8>,
       copy_elementwise<16>};

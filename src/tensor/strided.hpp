@@ -17,9 +17,9 @@ struct CopyAxis {
   std::int64_t from;
 };
 
-// A copy as nested loops, outermost first, brought to the fewest axes: lengths of one are dropped,
-// directions that run backwards in the target are turned around, axes that continue each other are
-// merged, and the axis with the smallest target stride is the innermost.
+// A copy as nested loops, outermost first, with as few axes as possible.  Axes of length one are
+// dropped.  Axes that run backwards in the target are reversed.  Axes that continue each other are
+// merged.  The axis with the smallest target stride is the innermost.
 struct CopyLoops {
   std::byte* to;
   const std::byte* from;
@@ -30,9 +30,9 @@ struct CopyLoops {
   std::size_t nbytes() const noexcept;
   // Bytes of the innermost run that is contiguous on both sides (one element at least).
   std::size_t run() const noexcept;
-  // The number of axes around these runs.
+  // The number of loops around these runs.
   int outer_ndim() const noexcept { return run() > itemsize ? ndim - 1 : ndim; }
-  // Both sides are one contiguous run.
+  // Whether both sides are one contiguous run.
   bool contiguous() const noexcept { return run() == nbytes(); }
 };
 

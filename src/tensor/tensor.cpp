@@ -20,7 +20,8 @@ Tensor over(Memory&& memory, const DType& dtype, const Layout& layout) {
   return view_of(std::move(memory), memory->data, dtype, Layout(layout), false);
 }
 
-// Requires that all of a host array is the USM in which it begins: no one command copies more.
+// Requires that a whole host array is the USM in which it begins, because one command copies no
+// more than that.
 void require_usm(const std::byte* first, std::size_t nbytes, const Entry& entry, UsmKind* kind) {
   try {
     locate_usm("the array", first, nbytes, entry, kind);
@@ -64,7 +65,7 @@ Tensor borrow_usm(std::byte* data, const DType& dtype, Layout&& layout, const En
                   bool readonly, Owner owner, Queue queue) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind;
-  // An address without elements still tells the kind.
+  // The pointer of an empty array still tells the kind of its memory.
   const std::byte* const first = range.nbytes == 0 ? data : range.begin;
   const Entry& home = locate_usm("the array", first, range.nbytes, entry, &kind);
   Memory memory =
@@ -80,7 +81,7 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool re
   if (entry) {
     try {
       require_usm(range.begin, range.nbytes, *entry, &kind);
-      // The driver says of host USM which card it serves, and not which tile.
+      // For host USM, the driver names the card that it serves, and not the tile.
       if (const Entry* const ours = expose_block_at(range.begin)) entry = ours;
     } catch (const Error&) {  // not all of it is USM
       if (!reader) throw;
@@ -122,11 +123,11 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
   return view;
 }
 
-// From the last axis on: axes of the source that continue each other are a run, which axes of the
-// target divide.
+// Goes from the last axis to the first.  Source axes that continue each other form a run, and the
+// axes of the target divide that run.
 bool reshape_layout(const Layout& from, Layout* to) {
   if (element_count(from) == 0) return true;
-  std::int64_t left = 1, step = 1;  // of the run: the elements not divided yet, and their stride
+  std::int64_t left = 1, step = 1;  // of the run: elements not divided yet, and their stride
   for (int axis = to->ndim() - 1, next = from.ndim() - 1; axis >= 0; --axis) {
     const std::int64_t length = to->shape()[axis];
     while (left % length != 0) {

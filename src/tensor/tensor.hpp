@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one immutable value that all protocols speak: a typed, strided view of a Memory.
+// A typed, strided view of a Memory: the one immutable value that all protocols exchange.
 #pragma once
 
 #include "base/dtype.hpp"
@@ -44,8 +44,8 @@ Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 // context.
 Tensor borrow_usm(std::byte* data, const DType& dtype, Layout&& layout, const Entry& entry,
                   bool readonly, Owner owner, Queue queue = {});
-// borrow_host: host memory.  `find_usm`: a device wants it, so USM of a context of the table is
-// taken as the USM it is, and other memory as "system" USM of `reader`, if there is one.
+// borrow_host: host memory.  `find_usm`: for a request by a device.  USM of a context of the table
+// is then taken as that USM, and other memory as "system" USM of `reader`, if there is a reader.
 Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool readonly, Owner owner,
                    bool find_usm = false, const Entry* reader = nullptr);
 
@@ -53,8 +53,8 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool re
 // Error(value) unless every element of the new view lies inside the memory.
 Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout);
 
-// Gives the strides of the same elements to `to`, a compact layout of as many elements; false when
-// that takes a copy.
+// Sets the strides of `to`, a compact layout of as many elements, to those of the same elements.
+// False: no strides can do it, so a copy is needed.
 bool reshape_layout(const Layout& from, Layout* to);
 
 // The tensor as host memory: relabelled when the host can reach it (Error(buffer) otherwise).
@@ -72,7 +72,7 @@ inline ByteRange byte_range(const Tensor& tensor) {
 }
 
 // Error(kind) unless the extent of `layout` around `data` lies inside the block.  Returns whether
-// there are elements at all; where there are none, `data` may be anything.
+// there are elements; without elements, `data` may have any value.
 bool require_inside(Error::Kind kind, const ByteRange& block, std::byte* data, const Layout& layout,
                     std::size_t itemsize);
 inline bool require_inside(Error::Kind kind, const Memory& memory, std::byte* data,
@@ -80,18 +80,18 @@ inline bool require_inside(Error::Kind kind, const Memory& memory, std::byte* da
   return require_inside(kind, ByteRange{memory->data, memory->nbytes}, data, layout, itemsize);
 }
 
-// A host view of USM as that USM: the very same Memory, and so the same queue to wait for.  Only
-// for memory that has an entry.
+// A host view of USM as that USM: the same Memory, and so the same queue to wait for.  Only for
+// memory that has an entry.
 Tensor as_usm(Tensor tensor);
 
-// The tensor as memory of kind `kind` on `entry`, without touching the data: host memory that turns
-// out to be USM (Error(buffer) unless all of it is), or host memory seen by a device with system
-// USM.  Memory that has an entry keeps it, its kind and its queue.  An empty queue stands for the
-// entry's.
+// The tensor as memory of kind `kind` on `entry`, without touching the data.  The memory is host
+// memory that turns out to be USM (Error(buffer) unless all of it is), or that a device with system
+// USM reads.  Memory that has an entry keeps its entry, kind and queue.  An empty queue stands for
+// the queue of the entry.
 Tensor relabel(Tensor tensor, const Entry& entry, UsmKind kind, Queue queue = {});
 
-// The same USM with `queue`, of the entry's device and context, for its work; `owner` keeps the
-// tensor's memory, and does not know the queue of that memory.
+// The same USM with `queue` for its work, a queue of the entry's device and context.  `owner` keeps
+// the memory of the tensor, and does not know the queue of that memory.
 Tensor on_queue(Tensor tensor, Queue queue, Owner owner);
 
 }  // namespace sycl_ext
