@@ -29,7 +29,7 @@ help:
 	@echo "make test          lint, architecture, tests"
 	@echo "make test-left-out  the tests that it has left out, when what they need is installed"
 	@echo "make test-long     the tests that are not for every day (5 minutes)"
-	@echo "make neo           Intel's real driver without a GPU, and PoCL 7 (2 minutes)"
+	@echo "make neo           Intel's real driver without a GPU, and PoCL 7 (4 minutes)"
 	@echo "make counts        run the tests of all environments, and count them for docs/develop/seen.md (15 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
