@@ -17,7 +17,7 @@ namespace py = pybind11;
 
 namespace pybind11::detail {
 
-// Tensors cross the border as instances of the hand-written type of tensor_object.cpp.
+// Tensors enter and leave C++ as instances of the hand-written type of tensor_object.cpp.
 template <>
 struct type_caster<sycl_ext::Tensor> {
   static constexpr auto name = const_name("TensorBase");
@@ -27,7 +27,7 @@ struct type_caster<sycl_ext::Tensor> {
 
   bool load(handle source, bool) {
     if (!sycl_ext::is_tensor(source.ptr())) return false;
-    value = &sycl_ext::tensor_of(source.ptr());  // it never changes, and the caller keeps it
+    value = &sycl_ext::tensor_of(source.ptr());  // a tensor never changes, and the caller keeps it
     return true;
   }
   static handle cast(sycl_ext::Tensor tensor, return_value_policy, handle) {
@@ -44,11 +44,11 @@ namespace sycl_ext {
 
 using Dims = std::vector<std::int64_t>;
 
-// Arguments that are constants at a call, such as a bool, have names there, so the parameters are
-// keyword-only.  pybind11 needs 0.2 us for each keyword of a call, which indexing shows
-// (`t[1:]`: 3.0 instead of 2.6 us), and `empty`, `copy` and the slow imports (up to 0.8 us of 4 to
-// 20).  So `view`, `allocate`, `copy_to_entry`, `borrow` and `import_capsule` take these by
-// position as well, where they are variables.  (tests/project/test_calls.py forbids constants.)
+// Arguments that are constants at a call, such as a bool, are keyword-only, so that the call shows
+// their names.  pybind11 needs 0.2 us for each keyword of a call.  Indexing shows it (`t[1:]`: 3.0
+// instead of 2.6 us), and so do `empty`, `copy` and the slow imports (up to 0.8 us of 4 to 20). So
+// `view`, `allocate`, `copy_to_entry`, `borrow` and `import_capsule` also take these arguments by
+// position, for calls that pass variables.  (tests/project/test_calls.py forbids constants.)
 
 inline Dims read_dims(const py::sequence& values) {
   try {
@@ -85,8 +85,8 @@ inline py::object own(PyObject* object) {
   return py::reinterpret_steal<py::object>(object);
 }
 
-// An instance over the memory of another one.
-// A host view of a host view, and a tensor of everything else.
+// A new instance over the memory of another instance: a host view for a host view, otherwise a
+// tensor.
 inline py::object view_of(const py::object& object, Tensor view) {
   const bool is_host_view =
       view.on_host && reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == hooks.host_view_class;
@@ -105,8 +105,8 @@ inline const void* referenced(const py::handle& capsule, const char* name) {
   return PyCapsule_GetPointer(capsule.ptr(), name);
 }
 
-// A "SyclQueueRef" capsule or its like.  dpctl renames one that it has read, and leaves the object
-// to us.
+// A "SyclQueueRef" capsule or a similar one.  dpctl renames a capsule that it has read, and leaves
+// the object in it to this package.
 inline py::object reference_capsule(Owner reference, const char* name) {
   py::capsule capsule(reference.get(), name, reference.get_deleter());
   (void)reference.release();

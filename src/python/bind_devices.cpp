@@ -35,7 +35,7 @@ py::tuple usm_types_of(const Entry& entry) {
   return py::tuple(names);
 }
 
-// As Python has the names of files, which need not be UTF-8.
+// File names in the form that Python uses for them; they need not be UTF-8.
 py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
   py::list paths;
   for (const std::string& file : files) {
@@ -44,8 +44,9 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
   return paths;
 }
 
-// Has the rules of the GIL checked: no call of the runtime that can wait is made with it, and what
-// the collector reads rises only with it.  Nobody has it any more when the interpreter has ended.
+// Makes the process check the rules of the GIL: no call of the runtime that can wait is made with
+// it, and a number that the collector reads rises only with it.  After the interpreter has ended,
+// no thread holds the GIL, and the second rule does not apply.
 bool may_raise_keepers() noexcept { return is_current() || !python_is_alive(); }
 void check_gil() noexcept {
   check_gil_at_runtime_calls(holds_gil);
@@ -93,7 +94,7 @@ void bind_devices(py::module_& m) {
     return queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
   });
 
-  // Entries are immortal, so Python never owns one.
+  // Entries live for ever, so Python never owns one.
   py::class_<Entry, std::unique_ptr<Entry, py::nodelete>>(m, "Entry")
       .def_readonly("id", &Entry::id)
       .def_readonly("root_id", &Entry::root_id)
@@ -138,7 +139,7 @@ void bind_devices(py::module_& m) {
   m.def("native_stream", &native_stream);
   m.def("root_count", &root_count);
   m.def("entry_count", &entry_count);
-  // A pointer, since pybind11 would copy what a reference refers to.
+  // Returns a pointer, because pybind11 would copy the object of a reference.
   m.def("entry", [](int id) { return &entry_at(id); });
   m.def("default_entry", [] { return &default_entry(); });
   m.def("entry_of_queue", [](const Queue& queue) { return &entry_of(queue); });

@@ -13,7 +13,7 @@ namespace sycl_ext {
 
 namespace {
 
-// An instance, and whether it is a copy.
+// An instance, and whether its memory is a copy.
 using Wrapped = std::pair<py::object, bool>;
 Wrapped wrapped(Imported&& imported) {
   return {own(wrap_tensor(std::move(imported.tensor))), imported.copied};

@@ -8,7 +8,7 @@ namespace sycl_ext {
 
 namespace {
 
-// What a handle says of the array in the block: from the first element on.
+// The description of the array inside the block, as it is in a handle.
 struct Described {
   Described(std::size_t offset, const std::string& dtype, const py::sequence& shape,
             const py::sequence& strides, bool readonly)

@@ -17,13 +17,13 @@ namespace sycl_ext {
 
 namespace {
 
-// Commands that run while their caller continues, for Python.
+// Commands that go on while Python continues.
 struct Commands {
   std::vector<Event> events;
 
   explicit Commands(std::vector<Event> all) : events(std::move(all)) {}
   Commands(Commands&&) noexcept = default;
-  ~Commands() {  // pybind11 keeps an exception that is pending
+  ~Commands() {  // pybind11 preserves a pending exception
     const WithoutGil released(!events.empty());
     events.clear();
   }
@@ -41,8 +41,8 @@ struct Commands {
   }
 };
 
-// The tensor that owns the memory of a view with another queue, or the tensor itself. So views that
-// go from queue to queue keep only the first tensor alive, and not each other.
+// The tensor that owns the memory of a view with another queue; otherwise the tensor itself.  So
+// views that change their queue repeatedly keep only the first tensor alive, and not each other.
 PyObject* first_of_block(PyObject* tensor) {
   const Memory& memory = tensor_of(tensor).memory;
   PyObject* const owner = python_owner_of(memory);

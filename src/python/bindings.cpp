@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension module `sycl_ext._core`: argument names, docstrings, exception translation, and
-// no logic.  Python decides; these functions do.  bind_*.cpp have its parts.
+// The extension module `sycl_ext._core`: argument names, docstrings and the translation of
+// exceptions, without logic.  Python decides, and these functions carry out.  The bind_*.cpp files
+// are its parts.
 #include "python/bind.hpp"
 #include "python/bind_devices.hpp"
 #include "python/bind_dlpack.hpp"
@@ -14,11 +15,10 @@ namespace {
 
 void bind_hooks(py::module_& m) {
   m.def("no_device_advice", &sycl_ext::no_device_advice);
-  m.def(
-      "set_no_device_advice",
-      [](const py::bytes& advice, const py::bytes& driver) {  // with paths, which need not be UTF-8
-        sycl_ext::set_no_device_advice(advice, driver);
-      });
+  m.def("set_no_device_advice", [](const py::bytes& advice,
+                                   const py::bytes& driver) {  // paths need not be UTF-8
+    sycl_ext::set_no_device_advice(advice, driver);
+  });
   const auto set_hooks = [](const py::dict& fields, const py::object& copy_refused_error,
                             const py::object& sycl_error, bool trace) {
     using sycl_ext::hooks;
@@ -26,7 +26,7 @@ void bind_hooks(py::module_& m) {
     SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
 #undef SYCL_EXT_TAKE
     hooks.trace = trace;
-    // Of an export through the table, Python would neither write the log nor know the caller.
+    // An export through the table would bypass Python, which writes the log.
     auto* const base = reinterpret_cast<PyObject*>(sycl_ext::tensor_base_type());
     if (trace) py::delattr(base, "__dlpack_c_exchange_api__");
     sycl_ext::end_directly(hooks.tensor_class);
@@ -51,7 +51,7 @@ void bind_hooks(py::module_& m) {
   m.attr("DTYPES") = py::tuple(names);  // (name, array-interface kind, itemsize, DLPack code)
 }
 
-// Whether this is the main interpreter; else with an ImportError set.
+// Whether this is the main interpreter.  If not, an ImportError is set.
 bool require_main_interpreter() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
   PyErr_SetString(PyExc_ImportError,
@@ -62,9 +62,10 @@ bool require_main_interpreter() {
 
 }  // namespace
 
-// Its entry point first takes the GIL as a thread of the main interpreter, which would wait for
-// ever in another one, so Python calls the one below.  (CPython 3.13 and later call that in the
-// main interpreter, and the body of this one in the other.)
+// The entry point of a pybind11 module first takes the GIL as a thread of the main interpreter,
+// which would wait for ever in a sub-interpreter.  So Python calls the entry point below.  (CPython
+// 3.13 and later call that one in the main interpreter, and the body of this module in the
+// sub-interpreter.)
 PYBIND11_MODULE(core_of_main_interpreter, m) {
   if (!require_main_interpreter()) throw py::error_already_set();
   py::register_exception_translator([](std::exception_ptr pointer) {
@@ -72,7 +73,7 @@ PYBIND11_MODULE(core_of_main_interpreter, m) {
       std::rethrow_exception(pointer);
     } catch (const sycl_ext::Error&) {
       sycl_ext::set_python_error();
-    } catch (const sycl_ext::PythonError&) {  // set already
+    } catch (const sycl_ext::PythonError&) {  // the exception is set already
     }
   });
   if (!sycl_ext::load_numpy()) throw py::error_already_set();

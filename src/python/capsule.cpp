@@ -20,7 +20,7 @@ template <class Managed>
 constexpr const char* used_name =
     is_versioned<Managed> ? "used_dltensor_versioned" : "used_dltensor";
 
-// Runs the deleter of a capsule that was not consumed.
+// Runs the deleter of the struct in a capsule that was not consumed.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, fresh_name<Managed>)) return;

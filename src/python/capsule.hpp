@@ -8,15 +8,15 @@
 
 namespace sycl_ext {
 
-// A new capsule over an export of the tensor.
+// A new capsule that exports the tensor.
 PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions options);
 
-// A new capsule over a managed tensor that C code made; takes it over.
+// A new capsule over a managed tensor that C code made.  The capsule owns the managed tensor.
 PyObject* capsule_from_pointer(void* managed, bool versioned);
 
-// Consumes a "dltensor" or "dltensor_versioned" capsule: it is renamed before anything is read, so
-// that the deleter runs exactly once on every path.  Error(type): no such capsule; Error(buffer): a
-// used one, or one whose content is refused.
+// Consumes a "dltensor" or "dltensor_versioned" capsule.  The capsule is renamed before anything is
+// read, so the deleter runs exactly once on every path.  Error(type): the object is not such a
+// capsule.  Error(buffer): the capsule was used before, or its content is refused.
 Imported consume_capsule(PyObject* capsule, const ImportOptions& options = {});
 
 }  // namespace sycl_ext

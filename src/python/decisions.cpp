@@ -45,13 +45,14 @@ std::vector<Read> reads_of(PyObject* object) {
   return reads;
 }
 
-// The dictionary of a namespace (borrowed): its own, or that of a module; nullptr: neither.
+// The dictionary of a namespace (borrowed), which is a dictionary itself or a module; nullptr: the
+// object is neither.
 PyObject* names_in(PyObject* of) {
   if (PyDict_CheckExact(of)) return of;
   return PyModule_CheckExact(of) ? PyModule_GetDict(of) : nullptr;
 }
 
-// A new reference to what a name in a namespace is now; None: it is missing.
+// A new reference to the current value of a name in a namespace; None: there is no such name.
 PyRef look_up(PyObject* of, PyObject* name) {
   PyObject* const names = names_in(of);
   if (names) {
@@ -83,21 +84,21 @@ bool hold(const std::vector<Read>& reads) {
 
 // ---- what is kept -------------------------------------------------------------------------------
 
-// An answer of decisions.resolve, and the decisions for it.
+// An answer of decisions.resolve, and the decisions that were made for it.
 struct Resolved {
-  PyRef consumer, device;  // kept, so that no other object has their addresses
+  PyRef consumer, device;  // kept, so that no other object gets their addresses
   PyRef object;            // decisions.Resolved
   int entries;             // in the device table
   std::vector<Read> reads;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Decision>> decisions;
 };
 
-constexpr std::size_t max_decisions = 256;  // for a consumer; then they are asked for again
+constexpr std::size_t max_decisions = 256;  // for a consumer; then all are forgotten
 
 using Lines = std::array<std::shared_ptr<Resolved>, 64>;
 
-// The consumers that were met last; read and written with the GIL.  Never destroyed: at the end of
-// the process, nobody may drop a reference.
+// The most recently met consumers; read and written with the GIL. The table is never destroyed: at
+// the end of the process, no thread may drop a reference.
 Lines& lines() {
   static Lines& all = *new Lines();
   return all;
@@ -113,12 +114,12 @@ bool is_current(const Resolved& resolved) {
   return resolved.entries == entries_so_far() && hold(resolved.reads);
 }
 
-// Forgets the consumers whose answer has changed: what they kept alive may be large.
+// Forgets the consumers whose answer is out of date: the objects that it kept alive may be large.
 void forget_old() {
   for (std::size_t i = 0; i < lines().size(); ++i) {
     const std::shared_ptr<Resolved> line = lines()[i];
     if (!line || is_current(*line)) continue;
-    std::shared_ptr<Resolved> dropped;  // after the table has let it go: Python may run then
+    std::shared_ptr<Resolved> dropped;  // dropped last, because that may run Python
     if (lines()[i] == line) dropped = std::exchange(lines()[i], nullptr);
   }
 }
@@ -130,7 +131,7 @@ std::shared_ptr<Resolved> resolve(const ExchangeRequest& request) {
     return known;
   }
   auto resolved = std::make_shared<Resolved>();
-  resolved->entries = entries_so_far();  // before: a new entry counts as later
+  resolved->entries = entries_so_far();  // read first, so that a new entry counts as later
   resolved->object = checked(PyObject_CallFunctionObjArgs(exchange_hooks.resolve, request.consumer,
                                                           request.device, nullptr));
   if (is_true(attribute(resolved->object.get(), "lasts"))) {
@@ -219,7 +220,7 @@ Decided decide_exchange(PyObject* x, const ExchangeRequest& request) {
   if (resolved->decisions.size() >= max_decisions) {
     const auto dropped = std::exchange(resolved->decisions, {});
   }
-  // The one before it is dropped only when the table has the new one: Python may run then.
+  // The earlier decision is dropped after the table has the new one, because that may run Python.
   const std::shared_ptr<const Decision> dropped = std::exchange(resolved->decisions[key], made);
   return {std::move(source), std::move(made)};
 }

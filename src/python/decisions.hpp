@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kept decisions of `exchange`.
+// Remembers the decisions of `exchange`, so that a repeated exchange does not ask Python.
 //
-// Nothing here decides.  Python does (sycl_ext/_exchange/decisions.py), from the consumer, the
-// arguments and the facts of an array, a number of 64 bits.  Its answer is asked for once for each
-// combination of them, and kept with its reads: what it was read from.  Before an answer is used,
-// the reads are repeated, so a module that was reloaded, replaced or changed is seen.
+// Python makes each decision (sycl_ext/_exchange/decisions.py), from the consumer, the arguments,
+// and the facts of an array, which are a number of 64 bits.  The core asks for the answer once for
+// each combination of these, and keeps it together with its reads: the values that the answer
+// depends on.  Before an answer is used, the reads are repeated, so a module that was reloaded,
+// replaced or changed is noticed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace sycl_ext {
 
-// The functions of Python that make a decision, and that carry it out where the core does not.
+// The Python functions that make a decision, and that carry it out if the core does not.
 struct ExchangeHooks {
   PyObject *resolve = nullptr, *decide = nullptr, *carry_out = nullptr;
   std::uintptr_t max_alignment = 1;  // that a decision asks about, a power of two
@@ -30,12 +31,13 @@ struct ExchangeRequest {
   PyObject* device;     // in any form of device=
 };
 
-// A read of decisions.Reads: the value of `name` in `of`, or the result of `of`.
+// One read of decisions.Reads: the value of `name` in the namespace `of`, or the result of the
+// function `of`.
 struct Read {
   PyRef of, name, value;
 };
 
-// Who makes the object of the first attempt: decisions.Form.
+// Which code makes the object of the first attempt: decisions.Form.
 enum class Form : std::uint8_t { python, host_view, tensor, on_device };
 
 // decisions.Decision, with its `step`.
@@ -53,8 +55,8 @@ struct Decided {
   std::shared_ptr<const Decision> decision;
 };
 
-// Resolves the consumer, finds the memory of `x`, and decides.  PythonError or Error for what
-// either refuses.
+// Resolves the consumer, finds the memory of `x`, and decides.  If one of these steps refuses, it
+// throws PythonError or Error.
 Decided decide_exchange(PyObject* x, const ExchangeRequest& request);
 
 // The facts of a tensor: the fields of ArrayFacts in sycl_ext/_negotiation/array_facts.py.

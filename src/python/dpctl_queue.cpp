@@ -10,7 +10,7 @@ namespace sycl_ext {
 
 namespace {
 
-// A function of dpctl's C API, which lives as long as the process; nullptr with an exception set.
+// A function of dpctl's C API, which is valid as long as the process; nullptr: an exception is set.
 // https://intelpython.github.io/dpctl/latest/api_reference/dpctl_capi.html
 template <class Function>
 Function dpctl_function(const char* name) {
@@ -30,7 +30,8 @@ const void* address_of_queue(PyObject* object) {
   return get ? get(object) : nullptr;
 }
 
-// dpctl is not loaded for that: without it there is none.
+// Whether an object is a dpctl.SyclQueue.  dpctl is not loaded for this question: without it there
+// are no such objects.
 bool is_dpctl_queue(PyObject* object) noexcept {
   static PyObject* queue_class = nullptr;
   if (!queue_class) {
@@ -38,13 +39,14 @@ bool is_dpctl_queue(PyObject* object) noexcept {
     queue_class = dpctl ? PyObject_GetAttrString(dpctl.get(), "SyclQueue") : nullptr;
     PyErr_Clear();
   }
-  // Of its type, whatever it says that it is: what it holds is followed.
+  // The real type counts, whatever class the object claims, because the address in the object is
+  // used.
   return queue_class && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(queue_class));
 }
 
-// The manager of a queue in the dictionary of all managers; nullptr: it has none.  To make an
-// instance of dpctl.SyclQueue and ask for that takes longer than all else here, and dpctl would
-// keep an unknown queue alive for ever.
+// The manager of a queue in the dictionary of all managers; nullptr: the queue has none.  The
+// lookup compares addresses.  Making an instance of dpctl.SyclQueue for it would take longer than
+// all other steps here, and dpctl would keep an unknown queue alive for ever.
 PyRef manager_of(PyObject* managers, const Queue& queue) {
   PyObject *key = nullptr, *manager = nullptr;
   Py_ssize_t place = 0;
@@ -54,17 +56,18 @@ PyRef manager_of(PyObject* managers, const Queue& queue) {
   return nullptr;
 }
 
-// Every function of dpctl and dpnp notes here what it submits to a queue, and comes after what it
-// finds.  https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
+// Adds the events of dpctl's order manager: every function of dpctl and dpnp notes there what it
+// submits to a queue, and orders its work after the events that it finds.
+// https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
 bool add_noted_events(const Queue& queue, std::vector<Event>* events) {
   static PyObject *order = nullptr, *map = nullptr;
   if (!order) {
     const PyRef utils = loaded_module("dpctl.utils");
-    if (!utils) return true;  // nobody has noted any
+    if (!utils) return true;  // no code has noted an event
     order = PyObject_GetAttrString(utils.get(), "SequentialOrderManager");
     map = order ? PyObject_GetAttrString(order, "_map") : nullptr;
     if (!map) PyErr_Clear();
-    if (!order) return true;  // another thread is importing it
+    if (!order) return true;  // another thread is importing the module
   }
   PyObject* managers = nullptr;
   if (map && PyContextVar_CheckExact(map)) (void)PyContextVar_Get(map, nullptr, &managers);
@@ -95,7 +98,7 @@ bool add_noted_events(const Queue& queue, std::vector<Event>* events) {
 }  // namespace
 
 PyRef shared_queue(const Entry& entry) {
-  static const Entry* last_entry = nullptr;  // that of most questions
+  static const Entry* last_entry = nullptr;  // most questions are about it
   static PyObject* last_queue = nullptr;
   if (last_entry == &entry) return PyRef(Py_NewRef(last_queue));
   PyRef queue(PyObject_CallFunction(hooks.shared_queue, "i", entry.id));
@@ -118,7 +121,7 @@ static void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events)
       if (!add_noted_events(queue, events)) throw PythonError();
       return true;
     }
-    const SavedException pending;  // a destructor asks
+    const SavedException pending;  // a destructor may be asking
     if (add_noted_events(queue, events)) return true;
     PyErr_WriteUnraisable(Py_None);
     return false;

@@ -9,7 +9,7 @@ namespace sycl_ext {
 
 namespace {
 
-// The object that a consumer gets, or the result where a device is the consumer.
+// The object to pass to a consumer, or the result if a device is the consumer.
 PyRef make_object(PyObject* source, const Decision& decision) {
   const Tensor& tensor = tensor_of(source);
   switch (decision.form) {
@@ -29,7 +29,7 @@ PyRef make_object(PyObject* source, const Decision& decision) {
 PyObject* hand_over(PyObject* object, const Decision& decision) {
   PyRef made(PyObject_CallOneArg(decision.call.get(), object));
   if (!made || !decision.then) return made.release();
-  if (PyType_Check(decision.then.get())) {  // a class of such arrays has one already
+  if (PyType_Check(decision.then.get())) {  // a class whose instance the array is already
     const int is_one = PyObject_IsInstance(made.get(), decision.then.get());
     if (is_one != 0) return is_one > 0 ? made.release() : nullptr;
   }

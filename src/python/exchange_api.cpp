@@ -13,7 +13,8 @@ namespace sycl_ext {
 
 namespace {
 
-// C calls these: no exception may leave them, and an error is -1 with the Python exception set.
+// C code calls these functions, so no exception may leave them.  An error is the result -1, with
+// the Python exception set.
 
 // Allocates host memory, device USM of an entry, or memory of a device type of CUDA and ROCm, which
 // includes the kind of USM.
@@ -26,7 +27,7 @@ Tensor make_like(const DLTensor& prototype) {
   if (named.entry) {
     return make_tensor(*named.entry, named.kind.value_or(UsmKind::device), dtype, layout);
   }
-  if (type == kDLOneAPI) entry_at(id);  // says which there are
+  if (type == kDLOneAPI) entry_at(id);  // raises an error that lists the entries
   fail(Error::Kind::buffer, "sycl_ext cannot allocate on the device (", type, ", ", id,
        "); (1, 0) is the host, and sycl_ext.devices() lists the SYCL devices");
 }
@@ -46,7 +47,7 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
   try {
     *out = export_managed<DLManagedTensorVersioned>(make_like(*prototype), {prototype->device});
     return 0;
-  } catch (const PythonError&) {  // which the caller does not look for
+  } catch (const PythonError&) {  // the caller does not look for it
     PyErr_WriteUnraisable(Py_None);
     tell(Error::Kind::memory,
          "the allocation ended with a Python exception, of the callback of sycl_ext.memory.limit "
@@ -57,7 +58,7 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
   return -1;
 }
 
-// A tensor, and the device under which the table exports its memory as it lies.
+// A tensor, and the device under which the table exports the memory in place.
 struct Shared {
   const Tensor& tensor;
   DLDevice device;
@@ -65,7 +66,8 @@ struct Shared {
   bool is_host() const noexcept { return static_cast<int>(device.device_type) == kDLCPU; }
 };
 
-// USM of the default context under its device; other memory that the host reaches under (1, 0).
+// USM of the default context is exported under its device, other memory that the host reaches under
+// (1, 0).
 Shared shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
   note_request(object, Py_None);
@@ -86,9 +88,9 @@ Shared shareable(PyObject* object) {
        tensor.memory->entry ? tensor.memory->entry->root_id : 0, ", copy=True) is a copy that can");
 }
 
-// The table promises no synchronisation: a consumer asks for the stream of the device that the
-// struct names, the root device, and uses that.  So all work on the memory goes before what comes
-// later on that stream.  The host has no stream: there the work is waited for.
+// Orders all work on the memory before later work of the consumer.  The table itself promises no
+// synchronisation: a consumer asks for the stream of the device in the struct, which is the root
+// device, and uses that stream.  The host has no stream, so there the work is waited for.
 void order(const Shared& shared) {
   const Memory& memory = shared.tensor.memory;
   if (shared.is_host()) {
@@ -117,7 +119,7 @@ int borrow_from_object(void* object, DLTensor* out) {
     if (tensor.readonly) {
       fail(Error::Kind::buffer, "the tensor is read-only, and a DLTensor has no flag for it");
     }
-    // Nobody says when such a consumer is done.
+    // Such a consumer never reports that it is done.
     if (shared.is_host()) {
       tensor.memory->note_host_view();
     } else {
@@ -139,8 +141,8 @@ int to_object(DLManagedTensorVersioned* managed, void** out) {
   });
 }
 
-// The stream for the work of a consumer: the sycl::queue of the entry, as torch does for XPU; for a
-// name of CUDA or ROCm a stream of ours.
+// The stream for the work of a consumer: the sycl::queue of the entry, as in torch for XPU. For a
+// device type of CUDA or ROCm it is a stream of this package.
 int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
   return guarded(-1, [&] {
     *out = nullptr;

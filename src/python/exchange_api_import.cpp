@@ -11,9 +11,9 @@ namespace sycl_ext {
 
 namespace {
 
-// Whether a tensor of torch asks for autograd, or is conjugated or negated lazily.  torch's
-// __dlpack__ refuses the first two (not the negated ones), and its table (2.13) none: they export
-// the memory as it lies, which is wrong data for the lazy bits, and pass autograd by.
+// Whether a torch tensor requires autograd, or is conjugated or negated lazily.  torch's table
+// (2.13) refuses none of these: it exports the memory as it is, which is wrong data for the lazy
+// bits, and bypasses autograd.  torch's __dlpack__ refuses the first two.
 bool has_lazy_state(PyObject* producer) {
   static PyObject* const requires_grad = intern("requires_grad");
   static PyObject* const is_conj = intern("is_conj");
@@ -39,24 +39,26 @@ std::optional<Imported> import_through_api(PyObject* x, const ProducerClass& pro
   const int failed =
       hang_at_thread_end([&] { return table->managed_tensor_from_py_object_no_sync(x, &managed); });
   Owner owner(failed ? nullptr : managed, call_deleter<DLManagedTensorVersioned>);
-  // An exception is a failure, whatever the function returned; the Python protocol describes it.
+  // An exception means failure, whatever the function returned.  The Python protocol then describes
+  // it.
   const auto raised = [] { return PyErr_Occurred() && take_exception(); };
   if (raised() || !owner) return std::nullopt;
-  // Fake, distributed and functional tensors of torch have no memory: Python says what they are.
+  // Fake, distributed and functional tensors of torch have no memory.  The Python protocol says
+  // which kind it is.
   if (!managed->dl_tensor.data && may_be_lazy) return std::nullopt;
   const int type = static_cast<int>(managed->dl_tensor.device.device_type);
   if ((type == kDLOneAPI && has_other_libsycl()) || resolve(managed->dl_tensor.device).kind) {
-    // The work stream may be of that runtime, or not be a queue: the Python protocol asks for data
-    // that is ready, or orders it.
+    // The work stream may belong to another SYCL runtime, or not be a queue.  The Python protocol
+    // asks for complete data, or orders the work.
     return std::nullopt;
   }
   Queue queue;
   if (type == kDLOneAPI) {
-    // The table promises no synchronisation: reads of the memory wait for the producer's queue.
+    // The table promises no synchronisation, so reads of the memory wait for the producer's queue.
     void* stream = nullptr;
     const int id = managed->dl_tensor.device.device_id;
     const bool has_stream = table->current_work_stream(kDLOneAPI, id, &stream) == 0 && stream;
-    // A view without any order would be read too early; the Python protocol has an order.
+    // Without an order the view would be read too early.  The Python protocol has an order.
     if (raised() || !has_stream) return std::nullopt;
     queue = queue_at_untrusted(stream);
     options.queue = &queue;

@@ -8,7 +8,7 @@
 
 namespace sycl_ext {
 
-// Nothing: the class has no table, or one that cannot be believed for this object; the Python
+// nullopt: the class has no table, or the table cannot be trusted for this object.  The Python
 // protocol is used then.
 std::optional<Imported> import_through_api(PyObject* x, const ProducerClass& producer,
                                            ImportOptions options = {});

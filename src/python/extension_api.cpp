@@ -28,7 +28,7 @@ static_assert(sycl_ext_sycl_error == static_cast<int>(Error::Kind::runtime));
 
 // ---- the device table ---------------------------------------------------------------------------
 
-// Runs `body` without Python; its exceptions become `error`.
+// Runs `body`, which does not use Python.  Its exceptions become `error`.
 template <class Result, class Body>
 Result answered(sycl_ext_error* error, Result failed, Body&& body) noexcept {
   try {
@@ -94,9 +94,9 @@ std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind, sycl_ext
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// The queue that an extension submits its work on a view to.  It is in order, so that whatever the
-// extension leaves there, host tasks as well, can be waited for, and comes after the work that was
-// pending when the view was made.
+// The queue to which an extension submits work on a view.  It is in order, so all work of the
+// extension, including host tasks, can be waited for, and comes after the work that was pending
+// when the view was made.
 const Queue& queue_for_views(const Allocation& memory) {
   return memory.own_queue ? memory.own_queue : memory.entry->extension_queue();
 }
@@ -107,7 +107,7 @@ struct ViewOwner {
   const InUse use;
 };
 
-// copy= in Python of that in the table: 1, 0, or -1 for None.
+// The copy= of Python for the value in the table: 1, 0, or -1 for None.
 PyObject* copy_argument(std::int32_t copy) noexcept {
   if (copy < 0) return Py_None;
   return copy ? Py_True : Py_False;
@@ -162,7 +162,8 @@ const DType& dtype_of(const sycl_ext_view& view) {
 
 Queue queue_at(const void* address) { return address ? Queue::from_address(address) : Queue(); }
 
-// Calls `release(owner)` once, at its end; either may be NULL, and the function may be Python.
+// An owner that calls `release(owner)` once, at its end.  Both may be NULL, and the function may be
+// Python.
 Owner owner_of(void* owner, void (*release)(void*)) {
   using Kept = std::pair<void*, void (*)(void*)>;
   // The garbage collector recognises a Python object by this function.
@@ -209,16 +210,16 @@ const void* queue_of_owner(void* owner) {
   return queue_for_views(*static_cast<const ViewOwner*>(owner)->tensor.memory).share();
 }
 
-// The owner of host memory reads it without asking a queue, so this waits for the extension's work
-// on it. A thread without the GIL may be a thread of the runtime, in a host task that this work
-// waits for.
+// Waits for the extension's work on host memory before the memory is released, because the owner of
+// host memory reads it without asking a queue.  A thread without the GIL does not wait: it may be a
+// thread of the runtime, in a host task that this work waits for.
 void release_owner(void* owner) {
   const std::unique_ptr<ViewOwner> view(static_cast<ViewOwner*>(owner));
   const Memory& memory = view->tensor.memory;
   if (memory->kind != UsmKind::system || !holds_gil()) return;
   try {
     wait_without_signals(memory);
-  } catch (const Error&) {  // the next call that waits for the queue raises it
+  } catch (const Error&) {  // the next wait for the queue raises the error
   }
 }
 

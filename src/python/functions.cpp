@@ -33,8 +33,8 @@ std::array<PyObject*, sizeof...(Names)> interned(Names... names) {
   return {intern(names)...};
 }
 
-// How a function is called: `names` in order, interned, of which the first `positional_only` have
-// no keyword, the first `positional` may come without one, and the first `required` have no
+// The signature of a function: `names` in order, interned.  The first `positional_only` names have
+// no keyword, the first `positional` may be passed by position, and the first `required` have no
 // default.
 template <std::size_t Count>
 struct Signature {
@@ -43,8 +43,8 @@ struct Signature {
   const std::size_t positional_only, positional, required;
   const char* const hint = "";  // the advice when there are too many positional arguments
 
-  // The values, `missing` where there is none.  PythonError with the TypeError that Python raises.
-  // (Inlined: a call would cost a tenth of an export.)
+  // The values, and `missing` for arguments that were not passed.  Throws PythonError with the
+  // TypeError that Python itself would raise.  (Inlined: a call would cost a tenth of an export.)
   [[gnu::always_inline]] std::array<PyObject*, Count> read(const Call& call,
                                                            PyObject* missing = nullptr) const {
     std::array<PyObject*, Count> values;
@@ -96,7 +96,7 @@ PyObject* read_copy(PyObject* copy) {
 
 // ---- from_dlpack and as_tensor ------------------------------------------------------------------
 
-// from_dlpack or as_tensor.
+// The implementation of from_dlpack and as_tensor.
 template <bool dlpack_only>
 PyObject* import_one(PyObject*, const Call& call) {
   ImportRequest request{dlpack_only};
@@ -118,7 +118,7 @@ PyObject* import_one(PyObject*, const Call& call) {
   }
 }
 
-// Memory in its place, by any protocol or only by DLPack (for Python's side).
+// The memory in its place, by any protocol or only by DLPack.  For the Python side.
 PyObject* find_memory(PyObject*, const Call& call) {
   static const Signature<3> signature{"find_memory", interned("x", "copy", "dlpack_only"), 1, 1, 1};
   const auto [x, copy, dlpack_only] = signature.read(call);
@@ -167,7 +167,8 @@ PyObject* host_view(PyObject*, const Call& call) {
   static const Signature<2> signature{"host_view", interned("x", "copy"), 1, 1, 1};
   auto [x, copy] = signature.read(call);
   copy = read_copy(copy);
-  // A host view is its own host view, and may have a copy to make yet.
+  // Only a Tensor is viewed here.  Python takes all else: a host view is returned as it is, or
+  // copied.
   if (reinterpret_cast<PyObject*>(Py_TYPE(x)) == hooks.tensor_class && !hooks.trace) {
     const Tensor& tensor = tensor_of(x);
     if (route_of(tensor, {Wanted::host, copy}) == Route::host_view) {
@@ -205,8 +206,8 @@ PyObject* dlpack_device(PyObject* self, PyObject*) {
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
 }
 
-// Whether a consumer with this max_version reads the versioned struct; nothing: Python reads, or
-// refuses, a value of an unusual form.
+// Whether a consumer with this max_version reads the versioned struct.  nullopt: Python reads or
+// refuses a value of an unusual form.
 std::optional<bool> reads_versioned(PyObject* version) {
   if (version == Py_None) return false;
   if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return std::nullopt;
@@ -219,15 +220,15 @@ std::optional<bool> reads_versioned(PyObject* version) {
   return overflow > 0 || value >= 1;
 }
 
-// A view for a consumer where __dlpack_device__ says is made here; everything else in Python.
+// Exports a view for a consumer at the device of __dlpack_device__. Python makes all other exports.
 PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, PyObject* dl_device,
                       PyObject* copy) {
   const Tensor& tensor = tensor_of(self);
   const std::optional<bool> versioned = reads_versioned(max_version);
-  // CPython has one object for each small int; Python's side reads any other form of it.
+  // CPython has one object for each small int.  Python's side reads other forms of -1.
   static PyObject* const no_sync = PyLong_FromLong(-1);
   const bool synchronise = stream == Py_None;
-  Queue consumer;  // for the work of the consumer, if it has named a queue of dpctl's class
+  Queue consumer;  // the consumer's, if it named one of dpctl's class
   if (!hooks.trace && !synchronise && stream != no_sync) consumer = queue_of_dpctl(stream);
   const bool is_read_here = !hooks.trace && dl_device == Py_None && versioned.has_value() &&
                             (copy == Py_None || PyBool_Check(copy)) &&
@@ -258,7 +259,7 @@ PyObject* dlpack(PyObject* self, const Call& call) {
 
 // ---- empty and zeros ----------------------------------------------------------------------------
 
-// The number of axes in a shape of plain ints; -1: Python reads it.
+// The number of axes in a shape of plain ints; -1: the shape has another form, which Python reads.
 int read_shape(PyObject* object, std::int64_t* shape) {
   const bool is_int = PyLong_CheckExact(object);
   if (!is_int && !PyTuple_CheckExact(object)) return -1;
@@ -268,12 +269,12 @@ int read_shape(PyObject* object, std::int64_t* shape) {
     PyObject* const item = is_int ? object : PyTuple_GET_ITEM(object, i);
     int overflow;
     shape[i] = PyLong_CheckExact(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : -1;
-    if (shape[i] < 0) return -1;  // also where it overflows
+    if (shape[i] < 0) return -1;  // also if it overflows
   }
   return static_cast<int>(ndim);
 }
 
-// The int that a dict has for a key; -1: none.
+// The int that a dict has for a key; -1: the dict does not have the key.
 long look_up(PyObject* dict, PyObject* key) {
   if (!dict) return -1;
   PyObject* const value = PyDict_GetItemWithError(dict, key);
@@ -281,7 +282,7 @@ long look_up(PyObject* dict, PyObject* key) {
   return value ? PyLong_AsLong(value) : -1;
 }
 
-// empty or zeros.
+// The implementation of empty and zeros.
 template <bool zero>
 PyObject* make_new(PyObject*, const Call& call) {
   constexpr const char* hint =
@@ -301,7 +302,7 @@ PyObject* make_new(PyObject*, const Call& call) {
   if (!usm_type) usm_type = device_usm;
   if (!device) device = Py_None;
   if (!order) order = c_order;
-  // Python reads, or refuses, arguments that have none of the usual forms.
+  // Python reads or refuses arguments of unusual forms.
   std::array<std::int64_t, max_ndim> lengths;
   const int ndim = read_shape(shape, lengths.data());
   const long index = look_up(hooks.dtype_indices, dtype);
@@ -321,11 +322,11 @@ PyObject* make_new(PyObject*, const Call& call) {
 
 // ---- as Python sees them ------------------------------------------------------------------------
 
-// Makes the exception that is set keep the arguments that only the caller's stack has.
+// Makes the pending exception keep the arguments alive, which only the caller's stack holds.
 //
-// The caller drops these while the exception is pending.  The destructor of a capsule may be Python
-// (ctypes), which replaces a pending exception or loses it.  A function in Python has no such
-// problem: the traceback keeps its frame.
+// Otherwise the caller would drop the arguments while the exception is pending, and the destructor
+// of a capsule may be Python (ctypes), which replaces a pending exception or loses it.  A function
+// in Python does not have this problem, because the traceback keeps its frame.
 void keep_arguments(const Call& call) noexcept {
   const auto begin = call.args, end = begin + call.n_positional;
   if (std::none_of(begin, end, [](PyObject* argument) { return Py_REFCNT(argument) == 1; })) return;
