@@ -24,11 +24,11 @@ inline PyThreadState* PyThreadState_GetUnchecked() noexcept {
 }
 #endif
 
-// The state of this thread while it has released the GIL (WithoutGil); nullptr: it has not, or
-// Python does not know the thread.
+// The Python state of this thread while it has released the GIL (WithoutGil); nullptr: the thread
+// has not released the GIL, or Python does not know the thread.
 inline __thread PyThreadState* released_state __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Python's thread state for a thread that does not hold the GIL.
+// Takes the GIL in a thread that does not hold it.
 class TakenGil {
  public:
   TakenGil() : state_(hang_at_thread_end([] { return PyGILState_Ensure(); })) {}
@@ -43,8 +43,8 @@ class TakenGil {
   const PyGILState_STATE state_;
 };
 
-// A destructor may run while an exception is pending, and must leave it as it was; and none where
-// there was none, although a producer's deleter may set one.
+// Restores the pending exception, or that none is pending, at the end of a scope.  A destructor may
+// run while an exception is pending, and a producer's deleter in it may set another one.
 class SavedException {
  public:
   SavedException() noexcept {
@@ -62,19 +62,18 @@ class SavedException {
 // False once the interpreter has ended or is ending: Python objects must not be used then.
 inline bool python_is_alive() noexcept { return Py_IsInitialized() && !Py_IsFinalizing(); }
 
-// Whether this thread's state is the one that holds the GIL, also while the thread ends the
-// interpreter.  (PyGILState_Check says yes in every thread of a process that has had a
-// sub-interpreter.)
+// Whether this thread holds the GIL, also while it ends the interpreter.  (PyGILState_Check returns
+// true in every thread of a process that has had a sub-interpreter.)
 inline bool is_current() noexcept {
   PyThreadState* const mine = Py_IsInitialized() ? PyGILState_GetThisThreadState() : nullptr;
   return mine && mine == PyThreadState_GetUnchecked();
 }
 inline bool holds_gil() noexcept { return python_is_alive() && is_current(); }
 
-// Whether it has ended, or this thread is not the one that ends it.
+// Whether the interpreter has ended, or another thread is ending it.
 inline bool python_is_gone() noexcept { return !python_is_alive() && !is_current(); }
 
-// For WithoutGil.
+// The implementation of WithoutGil.
 inline void* release_gil_if_held() noexcept {
   if (!holds_gil()) return nullptr;
   released_state = PyEval_SaveThread();
@@ -85,17 +84,17 @@ inline void take_gil(void* state) {
   hang_at_thread_end([state] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
 }
 
-// Thrown where a call into Python has failed: the Python exception is set already.
+// Thrown after a call into Python has failed.  The Python exception is already set.
 struct PythonError {};
 
-// Drops a reference, with the GIL.  That may run Python code, which may release the GIL and
-// be ended when it asks for it again.
+// Drops a reference, with the GIL. That may run Python code, which may release the GIL, and the
+// thread may be ended when it asks for the GIL again.
 [[gnu::always_inline]] inline void drop(PyObject* object) noexcept {
   hang_at_thread_end([object] { Py_XDECREF(object); });
 }
 
-// Of a PyRef.  Where the interpreter is ending and this thread does not hold the GIL, its stack is
-// being unwound (forced_unwind.hpp), and the reference is kept.
+// The deleter of a PyRef.  If the interpreter is ending and this thread does not hold the GIL, the
+// stack is being unwound (forced_unwind.hpp), and the reference is not dropped.
 struct DecRef {
   [[gnu::always_inline]] void operator()(PyObject* object) const noexcept {
     if (!python_is_gone()) drop(object);
@@ -103,9 +102,9 @@ struct DecRef {
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;
 
-// Runs `ask`, which may throw PythonError, with the GIL in any thread.  `otherwise`: the
-// interpreter is gone; or nobody sees a Python exception of this thread, which is written to
-// stderr.
+// Runs `ask`, which may throw PythonError, with the GIL in any thread.  `otherwise` replaces the
+// answer if the interpreter is gone, or if the caller of this thread cannot see a Python exception;
+// that exception is written to stderr.
 template <class Ask, class Otherwise>
 auto with_gil(const Ask& ask, const Otherwise& otherwise) -> decltype(ask()) {
   if (holds_gil()) return hang_at_thread_end(ask);
@@ -121,9 +120,9 @@ auto with_gil(const Ask& ask, const Otherwise& otherwise) -> decltype(ask()) {
   return otherwise();
 }
 
-// The exception that is set, as an object; none is set any more.  KeyboardInterrupt and the like,
-// and RecursionError, are not answers of others: they stay set, and PythonError is thrown. (Endless
-// recursion would not end if it were a refusal, after which something else is tried.)
+// Takes the exception that is set, as an object.  KeyboardInterrupt, similar exceptions and
+// RecursionError stay set, and PythonError is thrown, because they are not a refusal by other code.
+// (After a refusal the caller tries another way, so endless recursion would not end.)
 inline PyRef take_exception() {
   if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_RecursionError)) {
     throw PythonError();
@@ -141,7 +140,7 @@ inline bool takes_signals() noexcept {
   return released_state && python_is_alive() && is_main_thread();
 }
 
-// Runs the handlers of signals that have come; throws PythonError when one raises.
+// Runs the handlers of signals that have come.  Throws PythonError if a handler raises.
 inline void handle_signals() {
   take_gil(released_state);
   const bool raised = PyErr_CheckSignals() != 0;
@@ -152,8 +151,8 @@ inline void handle_signals() {
 // A string that lives as long as the process.
 inline PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
 
-// A module, if it is loaded; no exception is set.  PyImport_GetModuleDict() would end the process
-// in the last collection of an interpreter.
+// A module, if it is loaded; no exception is set.  PyImport_GetModuleDict() is not used, because it
+// would end the process in the last collection of an interpreter.
 inline PyRef loaded_module(const char* name) {
   const PyRef text(PyUnicode_FromString(name));
   PyRef module(text ? PyImport_GetModule(text.get()) : nullptr);
@@ -161,8 +160,8 @@ inline PyRef loaded_module(const char* name) {
   return module;
 }
 
-// Whether Python started this thread.  A thread of the runtime, in which dpctl drops the arguments
-// of a command, may also run Python code that makes and drops tensors.
+// Whether Python started this thread.  A thread of the runtime may run Python code too, which makes
+// and drops tensors, because dpctl drops the arguments of a command there.
 inline bool find_in_threading() {
   const SavedException saved;
   const PyRef threading = loaded_module("threading");
@@ -176,7 +175,8 @@ inline bool find_in_threading() {
   return thread && PyObject_IsInstance(thread.get(), foreign.get()) == 0;
 }
 
-// The same for Interpreter: asked once in each thread, the first time that it holds the GIL.
+// Whether Python started this thread, for Interpreter.  Each thread asks once, when it first holds
+// the GIL.
 inline bool started_this_thread() noexcept {
   enum Answer : char { unknown, yes, no };
   static thread_local Answer answer [[gnu::tls_model("initial-exec")]] = unknown;
@@ -187,7 +187,7 @@ inline bool started_this_thread() noexcept {
   return answer == yes;
 }
 
-// For Interpreter.
+// The implementation of Interpreter::call_deleter.
 inline void call_deleter_of_others(void (*deleter)(void*), void* object) {
   if (python_is_gone()) return;
   std::optional<SavedException> saved;

@@ -11,14 +11,14 @@ namespace sycl_ext {
 
 namespace {
 
-// NumPy's C API: a table with places that its ABI keeps. pybind11 looks it up when it is first
-// used, and lets the GIL go meanwhile: the end of the process would meet a daemon thread in a
-// destructor there, and abort.
+// NumPy's C API, a table in which the ABI of NumPy fixes the position of each function.  pybind11's
+// lookup is not used: it happens at the first use, and releases the GIL meanwhile.  A daemon thread
+// could be in that destructor when the process ends, and would abort it.
 void** api = nullptr;
 constexpr std::size_t array_type = 2, new_from_descr = 94, set_base_object = 282;
 constexpr int flag_writeable = 0x0400;
 
-std::byte nothing;  // an array without memory is at its address: for NULL, NumPy would allocate
+std::byte nothing;  // the address of empty arrays, as NumPy allocates for NULL
 
 template <class Function>
 Function* function_at(std::size_t place) {
@@ -52,13 +52,13 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return guarded(-1, [&] {
     const Tensor& tensor = tensor_of(self);
     require_buffer_request(tensor, flags);
-    // NumPy drops every exception of a buffer request, that of a signal handler included.
+    // NumPy drops every exception of a buffer request, even that of a signal handler.
     wait_without_signals(tensor.memory);
     tensor.memory->note_host_view();
     const int ndim = tensor.layout.ndim();
     auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim));
     for (int i = 0; i < ndim; ++i) {
-      dims[i] = tensor.layout.shape()[i];  // not the tensor's own: a consumer might write to it
+      dims[i] = tensor.layout.shape()[i];  // a copy, because a consumer might write to it
       dims[ndim + i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
     }
     view->buf = tensor.data ? tensor.data : &nothing;
@@ -102,7 +102,7 @@ PyObject* ndarray_over(PyObject* tensor_object) {
   }
   PyObject* dtype = numpy_dtype_of(tensor);
   if (!dtype) throw PythonError();
-  // The two functions take the references to `dtype` and to the object over.
+  // Both functions steal the references to `dtype` and to the object.
   PyRef array(function_at<PyObject*(PyTypeObject*, PyObject*, int, const Py_intptr_t*,
                                     const Py_intptr_t*, void*, int, PyObject*)>(new_from_descr)(
       ndarray_type(), dtype, ndim, tensor.layout.shape(), strides.data(),

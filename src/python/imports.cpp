@@ -20,7 +20,7 @@ namespace {
 
 // ---- DLPack's Python protocol -------------------------------------------------------------------
 
-// A pair of ints; std::nullopt: it is something else, which Python reads.
+// A pair of ints; nullopt: another object, which Python reads.
 std::optional<DLDevice> read_device(PyObject* pair) {
   if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) return std::nullopt;
   const auto read = [pair](Py_ssize_t place) {  // LONG_MAX: no number of 32 bits
@@ -34,8 +34,8 @@ std::optional<DLDevice> read_device(PyObject* pair) {
   return DLDevice{static_cast<DLDeviceType>(type), static_cast<std::int32_t>(id)};
 }
 
-// A new tuple of the names of the arguments of such a call.  They are interned, as those of a call
-// in Python are: producers compare identities first.
+// A new tuple of the names of the keyword arguments in a call of __dlpack__. They are interned, as
+// in a call by Python, because producers compare identities first.
 PyObject* make_keyword_names(bool has_stream, bool has_copy) {
   static PyObject* const max_version = intern("max_version");
   static PyObject* const stream = intern("stream");
@@ -46,10 +46,11 @@ PyObject* make_keyword_names(bool has_stream, bool has_copy) {
   return PyTuple_Pack(1, max_version);
 }
 
-// x.__dlpack__(max_version=..., stream=..., copy=...); nullptr: left out.
+// Calls x.__dlpack__(max_version=..., stream=..., copy=...); a nullptr argument is left out.
 PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
   static PyObject* const method = intern("__dlpack__");
-  // Made with the GIL, and by no initializer of a static: a collection of garbage may run in it.
+  // Made with the GIL, and not by the initializer of a static variable, in which a collection of
+  // garbage may run.
   static PyObject* version = nullptr;
   static PyObject* names_for[2][2] = {};  // with a stream, with a copy
   if (!version) version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
@@ -65,19 +66,19 @@ PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
       PyObject_VectorcallMethod(method, args.data(), 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names));
 }
 
-// A view of the memory in its place; empty: Python has to ask, or *refusal is the exception that
-// the producer has raised.
+// Asks a producer for a view of its memory in place.  Empty: Python has to ask, or *refusal is the
+// exception that the producer raised.
 //
-// USM is asked for with a stream.  A producer that shows a queue gets that one: it has nothing to
-// do, and the queue is the tensor's from then on.  Another producer gets the queue that everybody
-// shares, and orders its work before what comes later there.
+// USM is requested with a stream.  A producer that shows a queue gets that queue, which needs no
+// further ordering, and the queue becomes the tensor's.  Another producer gets the shared queue of
+// the device, and orders its work before later work there.
 PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& content, long facts,
                PyRef* refusal) {
   static PyObject* const device_method = intern("__dlpack_device__");
   static PyObject* const queue_name = intern("sycl_queue");
   std::optional<DLDevice> device;
   if (Py_TYPE(x) == ndarray_type()) {
-    device = {kDLCPU, 0};  // this query takes as long as the one for the owner
+    device = {kDLCPU, 0};  // not asked: the call takes as long as finding the owner
   } else {
     const PyRef answer(PyObject_CallMethodNoArgs(x, device_method));
     if (!answer) (void)take_exception();  // Python asks again
@@ -95,7 +96,8 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& c
   if (type == kDLOneAPI) {
     const Entry* const entry = find_entry(device->device_id);
     const bool shows_queue = facts & ProducerClass::shows_queue;
-    // With another runtime, only those that show a queue of ours get one.
+    // If another SYCL runtime is loaded, only producers that show a queue of our runtime get a
+    // queue.
     if (!entry || (!shows_queue && has_other_libsycl())) return nullptr;
     if (shows_queue) {
       stream.reset(PyObject_GetAttr(x, queue_name));
@@ -119,15 +121,15 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& c
 
 // ---- the order, as far as views go --------------------------------------------------------------
 
-// What the core has from a producer before it calls Python.
+// What the core has learned from a producer before it calls Python.
 struct Asked {
   PyObject* view = Py_None;     // memory that must be moved, or may be described wrongly
   PyObject* refusal = nullptr;  // the exception of the DLPack methods
   bool table = false;           // the C exchange table was asked, without success
 };
 
-// Every step that is not made here.  Python empties the list of refusals: it ends a cycle of the
-// exception and the frames that hold it.
+// Calls Python for every import that is not made here.  Python empties the list of refusals,
+// because an exception in it would form a cycle with the frames that hold the list.
 PyObject* import_slowly(PyObject* x, const ImportRequest& request, const Asked& asked = {}) {
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
   const PyRef refusals(asked.refusal ? Py_BuildValue("[O]", asked.refusal) : PyList_New(0));
@@ -142,16 +144,18 @@ bool names_no_place(const ImportRequest& request) {
   return request.device == Py_None && request.usm_type == Py_None;
 }
 
-// The tensor on the requested device.  `copied`: its producer has made it only for us.
+// Brings a tensor to the requested device.  `copied`: the producer made its memory only for this
+// import.
 PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool copied = false) {
   if (!object) return nullptr;
   const Tensor& tensor = tensor_of(object.get());
-  // Host memory that the default device reads is a view.
+  // Host memory that the default device can read is viewed.
   const bool is_there =
       request.in_place || (!tensor.on_host && names_no_place(request) &&
                            ((request.copy == Py_None && tensor.memory->kind == UsmKind::system) ||
                             route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view));
-  // dpnp says of every array of 0 dimensions that it is read-only.  NULL tells no kind of USM.
+  // dpnp reports every 0-dimensional array as read-only.  A NULL pointer does not tell the kind of
+  // USM.
   const bool may_be_wrong = (tensor.readonly && tensor.layout.ndim() == 0) ||
                             (tensor.size() == 0 && tensor.memory->kind == UsmKind::device);
   if (is_there && !may_be_wrong) return object.release();
@@ -168,7 +172,7 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   const Tensor& tensor = tensor_of(x);
   note_request(x, Py_True);
   if (request.in_place && !tensor.on_host) return Py_NewRef(x);
-  // A host view of USM is the USM it is.
+  // A host view of USM is imported as that USM.
   if (!request.in_place && names_no_place(request) && tensor.memory->entry &&
       route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view) {
     return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
@@ -192,7 +196,7 @@ PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& optio
 
 PyObject* import_object(PyObject* x, const ImportRequest& request) {
   const bool is_capsule = PyCapsule_CheckExact(x);
-  // A capsule is consumed only after device= was read.
+  // A capsule is consumed only after device= was read, so that a wrong device= does not use it up.
   const bool is_for_python =
       (is_capsule && request.device != Py_None) || PyList_Check(request.device) || hooks.trace;
   if (is_for_python) return import_slowly(x, request);
@@ -206,7 +210,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
   if (!(producer.facts & needed)) return import_slowly(x, request);
   if (std::optional<Imported> imported = import_through_api(x, producer, options)) {
-    // The Python protocol can forbid a copy.
+    // A copy by the table is refused here.  The Python protocol can forbid the copy in advance.
     const bool refused = imported->copied && request.copy == Py_False;
     if (!refused) return meet_request(x, *std::move(imported), request);
   }

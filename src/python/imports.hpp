@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anything that has memory -> a tensor.  Views are made here: of a tensor, of a capsule, through a
-// C exchange table, and by the two calls of DLPack's Python protocol.
+// Imports the memory of any object as a tensor.  Views are made here: of a tensor, of a capsule,
+// through a C exchange table, and by the two calls of DLPack's Python protocol.
 //
 // https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
 //
-// Everything else is one call of Python, which has the order of the protocols: import_slowly in
-// sycl_ext/_protocols/imports.py.
+// All other imports are one call of Python, which tries the protocols in their order: import_slowly
+// in sycl_ext/_protocols/imports.py.
 #pragma once
 
 #include "python/tensor_object.hpp"
@@ -20,7 +20,7 @@ struct ImportRequest {
   PyObject* usm_type = Py_None;  // the kind of USM that is needed (borrowed)
 };
 
-// A new instance; nullptr with an exception set, or another exception.
+// Returns a new instance.  On failure returns nullptr with an exception set, or throws.
 PyObject* import_object(PyObject* x, const ImportRequest& request);
 
 struct CapsuleOptions {
@@ -30,7 +30,7 @@ struct CapsuleOptions {
   PyObject* base = nullptr;  // of the tensor (borrowed)
 };
 
-// A capsule of the producer `x` as a new tensor, checked.
+// Makes a tensor of a capsule of the producer `x`, after checking it.
 PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& options);
 
 }  // namespace sycl_ext

@@ -15,7 +15,7 @@ const DLPackExchangeAPI* table_of(PyTypeObject* type) {
   if (!capsule || !PyCapsule_IsValid(capsule.get(), exchange_api_name)) return nullptr;
   const auto* table =
       static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule.get(), exchange_api_name));
-  std::uint64_t newer = UINT64_MAX;  // than each one in a chain that ends
+  std::uint64_t newer = UINT64_MAX;  // versions must decrease along the chain, so that it ends
   while (table && table->header.version.major < newer) {
     newer = table->header.version.major;
     if (newer == DLPACK_MAJOR_VERSION) return table;
@@ -24,7 +24,7 @@ const DLPackExchangeAPI* table_of(PyTypeObject* type) {
   return nullptr;
 }
 
-// 0: it has none now.
+// The version of a class; 0: it has none at the moment.
 unsigned version_of(PyTypeObject* type) noexcept {
 #if PY_VERSION_HEX < 0x030C0000
   if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
@@ -34,8 +34,8 @@ unsigned version_of(PyTypeObject* type) noexcept {
 
 }  // namespace
 
-// Cached under the version that CPython gives a class, which changes as soon as the class or one of
-// its bases is changed.
+// Cached by the version that CPython gives a class.  The version changes as soon as the class or
+// one of its bases is changed.
 //
 // https://docs.python.org/3/c-api/typeobj.html#c.PyTypeObject.tp_version_tag
 ProducerClass producer_class(PyTypeObject* type) {
@@ -44,7 +44,7 @@ ProducerClass producer_class(PyTypeObject* type) {
     unsigned version;
     ProducerClass producer;
   };
-  static std::array<Line, 64> lines{};  // of the classes that were met last; under the GIL
+  static std::array<Line, 64> lines{};  // the most recently met classes; under the GIL
   Line& line = lines[(reinterpret_cast<std::uintptr_t>(type) >> 6) % lines.size()];
   const unsigned version = version_of(type);
   if (version != 0 && line.type == type && line.version == version) return line.producer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about the class of a producer.
+// The known facts of a producer's class.
 #pragma once
 
 #include "python/tensor_object.hpp"
@@ -19,7 +19,8 @@ struct ProducerClass {
 };
 ProducerClass producer_class(PyTypeObject* type);
 
-// Whether it is a tensor of ours with the DLPack methods of ours: a subclass may override them.
+// Whether an object is a tensor of this package that has the DLPack methods of this package.  A
+// subclass may override them.
 bool has_our_dlpack(PyObject* object);
 
 }  // namespace sycl_ext

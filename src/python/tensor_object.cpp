@@ -9,12 +9,13 @@ namespace sycl_ext {
 
 namespace {
 
-// All instances over one Memory hold one of them, its representative: only that one shows the
-// collector the Python object that owns the memory, so that each reference is counted once.
+// Of all instances over one Memory, one is the representative, and the others hold a reference to
+// it.  Only the representative shows the collector the Python object that owns the memory, so that
+// each reference is counted once.
 struct TensorObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* base;
-  PyObject* representative;  // nullptr: it is the representative itself
+  PyObject* representative;  // nullptr: this instance is the representative
   PyObject* requests;        // the list of watch_requests()
   const Tensor tensor;
 };
@@ -33,7 +34,8 @@ PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
   return nullptr;
 }
 
-// The representative of a block, in its place for this folder; read and written with the GIL.
+// The representative of a block, in the block's field for this folder; read and written with the
+// GIL.
 TensorObject* representative_of(const Allocation& block) noexcept {
   return static_cast<TensorObject*>(block.python_side);
 }
@@ -41,16 +43,17 @@ void set_representative(const Allocation& block, TensorObject* object) noexcept 
   block.python_side = object;
 }
 
-// The Python object that owns the memory, when nothing but the instances that this one represents
-// keeps it alive; nullptr: others do, or it is not the representative.  The collector asks twice in
-// one pass: MemoryKeeper says why that is safe.
+// The Python object that owns the memory, if only the instances that this one represents keep it
+// alive; nullptr: other holders keep it alive, or this instance is not the representative.  The
+// collector asks twice in one pass; MemoryKeeper says why that is safe.
 PyObject* visible_owner(const TensorObject* self) noexcept {
   const Memory& memory = self->tensor.memory;
   return self->representative || memory->use.keepers() > 0 ? nullptr : python_owner_of(memory);
 }
 
-// There is no tp_clear, as for a tuple: what an instance keeps alive is older than itself, so every
-// cycle also goes through an object that has changed, which the collector can clear.
+// There is no tp_clear, as for a tuple.  The objects that an instance keeps alive are older than
+// the instance, so every cycle goes through another object that was changed later, and the
+// collector can clear that object.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(cast(self)->base);
@@ -64,19 +67,20 @@ void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   if (type->tp_finalize &&
       hang_at_thread_end([self] { return PyObject_CallFinalizerFromDealloc(self); }) < 0) {
-    return;  // it lives again
+    return;  // the finalizer made a new reference
   }
   PyObject_GC_UnTrack(self);
-  // A producer's deleter may be Python, which must not see an exception that is on its way.
+  // The deleter of a producer may be Python code, which must not see a pending exception.
   const SavedException saved;
   TensorObject* object = cast(self);
-  // First: what follows may be Python that makes another instance over the memory.
+  // Read first, because the following steps may run Python code that makes another instance over
+  // the memory.
   PyObject* const representative = object->representative;
-  if (!representative) set_representative(*object->tensor.memory, nullptr);  // nobody holds it
+  if (!representative) set_representative(*object->tensor.memory, nullptr);  // no instance holds it
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(object->base);
   drop(object->requests);
-  {  // a large block takes the operating system a while
+  {  // freeing a large block takes a while
     const Memory& memory = object->tensor.memory;
     const WithoutGil released(memory->use.has_one_handle() && memory->nbytes >= gil_threshold);
     object->tensor.~Tensor();
@@ -161,7 +165,7 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
   if (!object) return nullptr;
   try {
     new (const_cast<Tensor*>(&object->tensor)) Tensor(std::forward<T>(tensor));
-  } catch (...) {  // no memory for a copy of many axes
+  } catch (...) {  // no memory to copy many axes
     type->tp_free(object);
     Py_DECREF(type);
     throw;
@@ -237,7 +241,7 @@ void note_request(PyObject* tensor, PyObject* what) noexcept {
 void wait_without_signals(const Memory& memory) {
   if (!memory->may_have_work()) return;
   const WithoutGil released;
-  released_state = nullptr;  // as of a thread that takes no signals
+  released_state = nullptr;  // as in a thread that handles no signals
   memory->wait_for_work(false);
 }
 
@@ -265,9 +269,10 @@ PyObject*& error_class(Error::Kind kind) noexcept {
 void set_python_error() noexcept {
   try {
     throw;
-  } catch (const PythonError&) {  // set already
+  } catch (const PythonError&) {  // the exception is set already
   } catch (...) {
-    // What was dropped on the way here may have left an exception: the destructor of a capsule.
+    // Objects that were dropped on the way may have left an exception, for example the destructor
+    // of a capsule.
     PyObject *type = nullptr, *left = nullptr, *traceback = nullptr;
     PyErr_Fetch(&type, &left, &traceback);
     if (type) PyErr_NormalizeException(&type, &left, &traceback);

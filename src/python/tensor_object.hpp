@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python type behind Tensor and HostView, written against the C API: pybind11's
-// dispatch and instance bookkeeping cost several times what an exchange may cost here.
+// The Python type behind Tensor and HostView, written with the C API: the dispatch and the instance
+// bookkeeping of pybind11 would cost several times as much as an exchange may.
 //
-// The type holds a Tensor, answers its attributes, speaks the buffer protocol and the two DLPack
-// methods.  Requests that need a negotiation go to a Python function (`Hooks`), so that no rule of
-// the exchange is written twice.
+// An instance holds a Tensor.  The type provides its attributes, the buffer protocol and the two
+// DLPack methods.  Requests that need a negotiation go to a Python function (`Hooks`), so that no
+// rule of the exchange is written twice.
 #pragma once
 
 #include "base/error.hpp"
@@ -41,53 +41,53 @@ struct Hooks {
 };
 inline Hooks hooks;
 
-// What instances can do beyond their attributes, by functions of the files above this one.
+// Functions of files above this one that give instances their methods.
 struct TensorSlots {
   PyMethodDef* methods;
   getbufferproc get_buffer;
   releasebufferproc release_buffer;
 };
-// Makes the base type; call it once.  nullptr with an exception set when that fails.
+// Makes the base type.  It is called once.  On failure returns nullptr with an exception set.
 PyTypeObject* make_tensor_base_type(const TensorSlots& slots);
 // The base type (borrowed).
 PyTypeObject* tensor_base_type() noexcept;
 
-// Instances of a subclass are deallocated directly, without the cost for a Python class.  For a
-// class without a dict and slots of its own.
+// Makes the deallocation of instances of a subclass as fast as that of the base type.  The subclass
+// must not have a dict or slots of its own.
 void end_directly(PyObject* type) noexcept;
 
-// A new instance of `type` (a subclass of the base type).  `base` (borrowed; nullptr or None: there
-// is none) is the object that the tensor is a view of.  Defined for Tensor&& and const Tensor&.
+// A new instance of `type`, a subclass of the base type.  `base` (borrowed) is the object that the
+// tensor is a view of; nullptr or None: it is not a view.  Defined for Tensor&& and const Tensor&.
 template <class T>
 PyObject* wrap_tensor(T&& tensor, PyObject* base = nullptr, PyTypeObject* type = nullptr);
 
 bool is_tensor(PyObject* object) noexcept;
 // The base of a view of the instance (borrowed): the instance's own base, or itself.
 PyObject* base_of(PyObject* object) noexcept;
-// The Python object that owns the memory (borrowed), also of a block that only this memory keeps;
-// nullptr: another kind of owner, or none.
+// The Python object that owns the memory (borrowed). The owner may also be that of a block which
+// only this memory keeps.  nullptr: the owner is not a Python object, or there is no owner.
 PyObject* python_owner_of(const Memory& memory) noexcept;
-// An instance records the requests of a consumer in this list, until nullptr comes in its place.
-// They distinguish a consumer that refuses a form of the memory from one that fails for other
-// reasons. Other objects record nothing.
+// Makes an instance record the requests of a consumer in this list; nullptr ends the recording.
+// The requests show whether a consumer refuses a form of the memory or fails for another reason.
+// Objects that are not instances record nothing.
 void watch_requests(PyObject* object, PyObject* requests);
-// Called by the protocols: the memory, or where it is, was asked for (None); it was taken (True); a
-// capsule was handed out.
+// Records a request: None if the memory or its device was asked for, True if the memory was taken,
+// or the capsule that was handed out.
 void note_request(PyObject* tensor, PyObject* what) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
-// Waits for pending work, without the GIL, where no signal is to end the wait: the caller may drop
-// its errors.
+// Waits for pending work, without the GIL. Signals do not end the wait, because the caller may drop
+// the exception of a handler.
 void wait_without_signals(const Memory& memory);
 
 // The tensor of an instance.  Error(type) for another object.
 const Tensor& tensor_of(PyObject* object);
 
-// Sets the Python exception for an exception in flight; call it in a catch (...).
+// Sets the Python exception for the exception in flight.  It is called in a catch (...).
 void set_python_error() noexcept;
 
-// Runs `body` where C called; an exception becomes the Python exception, and `failed` the result.
-// Python may run in there, and end the thread.
+// Runs `body` in a function that C calls.  An exception becomes the Python exception, and the
+// result is `failed`. Python code may run in `body`, and may end the thread.
 template <class Result, class Body>
 Result guarded(Result failed, Body&& body) noexcept {
   try {
@@ -98,7 +98,8 @@ Result guarded(Result failed, Body&& body) noexcept {
   }
 }
 
-// The Python class for each kind of Error; the package sets its own two (copy_refused, runtime).
+// The Python class of each kind of Error.  The package sets two of them itself (copy_refused,
+// runtime).
 PyObject*& error_class(Error::Kind kind) noexcept;
 
 }  // namespace sycl_ext
