@@ -30,8 +30,8 @@ const void* address_of_queue(PyObject* object) {
   return get ? get(object) : nullptr;
 }
 
-// Whether an object is a dpctl.SyclQueue.  dpctl is not loaded for this question: without it there
-// are no such objects.
+// Whether an object is a dpctl.SyclQueue.  dpctl is not loaded for this question: without dpctl
+// such objects do not exist.
 bool is_dpctl_queue(PyObject* object) noexcept {
   static PyObject* queue_class = nullptr;
   if (!queue_class) {

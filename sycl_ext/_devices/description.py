@@ -16,7 +16,7 @@ PartitionStep = tuple[str, int]
 #: The step from a root device to the composite device that it is a component of.
 TO_COMPOSITE: PartitionStep = ("composite", 0)
 
-#: The limit for a foreign description: more than any device has.
+#: Limits for a description from another process; no real device reaches them.
 _MAX_STEPS, _MAX_NUMBER = 8, 4096
 _DOMAINS = ("numa", "L4_cache", "L3_cache", "L2_cache", "L1_cache", "next_partitionable", "cslice")
 

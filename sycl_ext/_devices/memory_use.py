@@ -67,7 +67,7 @@ _on_pressure: dict[int, Callable[[int], object]] = {}
 
 
 def make_room(entry_id: int, nbytes: int) -> bool:
-    """Whether the function of `limit` has freed memory, for an allocation that failed."""
+    """Call the function of `limit` for a failed allocation; return whether it freed memory."""
     handler = _on_pressure.get(entry_id)
     return handler is not None and bool(handler(nbytes))
 

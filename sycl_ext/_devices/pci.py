@@ -13,7 +13,7 @@ DEVICES = Path("/sys/bus/pci/devices")
 
 
 def numa_node(address: str | None) -> int | None:
-    """Return the NUMA node of the device at a PCI address; None: there is one, or it is unknown."""
+    """Return the NUMA node of the device at a PCI address; None: not known, or the only one."""
     text = _read(address, "numa_node")
     return int(text) if text.isdecimal() else None  # "-1": the device has no node
 

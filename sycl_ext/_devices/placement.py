@@ -21,12 +21,12 @@ class NamedDevice(NamedTuple):
 
     @property
     def native(self) -> tuple[_core.Entry, str] | None:
-        """The entry and the kind of USM, of a SYCL device by its name of CUDA or ROCm."""
+        """The entry and the kind of USM of a device type of CUDA or ROCm; None: another type."""
         return None if self.entry is None or self.kind is None else (self.entry, self.kind)
 
 
 def resolve(device: DLDevice) -> NamedDevice:
-    """Return what a DLPack device is; the core has the one rule for which ones are the host."""
+    """Return the meaning of a DLPack device; the rule for the host is in the core."""
     if not all(-(1 << 31) <= number < 1 << 31 for number in device):
         return NamedDevice(False, False, None, None)
     return NamedDevice(*_core.resolve(*device))
@@ -260,7 +260,7 @@ def _refuse(spec: str | list[Any]) -> NoReturn:
 
 
 def is_absent(spec: Any) -> bool:
-    """Whether it is the filter string of a device that is not among the root devices."""
+    """Whether `spec` is the filter string of a device that is not among the root devices."""
     if not isinstance(spec, str) or not names_device(spec):
         return False
     try:

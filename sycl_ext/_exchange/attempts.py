@@ -135,7 +135,7 @@ def to_library(
 ) -> tuple[list[Attempt], Callable[[], list[Attempt]]]:
     """Return the attempts with a library: with its array on a device of `wanted`, or on any.
 
-    The function returns those after the others were refused, which few exchanges need.
+    The returned function makes the attempts after these were refused, which few exchanges need.
     """
     case = _Case(
         facts,
@@ -155,7 +155,7 @@ def to_library(
 
 
 def _after_refusals(case: _Case, *, anywhere: bool) -> list[Attempt]:
-    """Return the attempts with a consumer that has refused the others; they read nothing."""
+    """Return the attempts with a consumer that has refused the others; they need no reads."""
     who = case.who
     attempts: list[Attempt] = []
     if who.memory == "usm":

@@ -166,7 +166,7 @@ _FRAMES_OF_OURS = 1  # `_hand_over`
 
 
 def _was_refused(requests: list[object]) -> bool:
-    """Whether the memory was requested, and not taken: who takes a capsule's struct renames it."""
+    """Whether the memory was requested and not taken: who takes a struct renames its capsule."""
     taken = (
         request is True or (is_capsule(request) and '"dltensor' not in repr(request))
         for request in requests
@@ -175,7 +175,7 @@ def _was_refused(requests: list[object]) -> bool:
 
 
 class NativeView:
-    """A producer of memory of CUDA or HIP, for libraries without SYCL, by DLPack's names for it."""
+    """A producer of memory of CUDA or HIP, under their device types, for libraries without SYCL."""
 
     def __init__(self, tensor: _core.TensorBase, device: DLDevice) -> None:
         self.tensor, self.device = tensor, device

@@ -8,7 +8,7 @@ from sycl_ext._negotiation.kinds import USM_TYPES
 
 
 class ArrayFacts(NamedTuple):
-    """All that a decision may know of an array: the core keeps the decision for these facts."""
+    """The facts of an array that a decision may use; the core keeps a decision for each set."""
 
     on_host: bool  # whether it is offered as host memory
     host_reachable: bool  # whether the host may read it
@@ -22,7 +22,7 @@ class ArrayFacts(NamedTuple):
     dtype: str
     ndim: int
     alignment: int  # the power of two that divides its address, at most `MAX_ALIGNMENT`
-    entry: int | None  # that its memory is bound to
+    entry: int | None  # the entry that its memory is bound to; None: no entry
 
 
 #: The bits of each field, the lowest first (``array_facts`` in ``src/python/decisions.cpp``).

@@ -25,7 +25,7 @@ from sycl_ext._negotiation.array_facts import ArrayFacts
 from sycl_ext._negotiation.kinds import ALLOCATED, loaded
 from sycl_ext._negotiation.reads import Reads
 
-#: Those without a type in ONNX, and in torch.
+#: Dtypes that neither ONNX nor torch has.
 RARE_FP8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
 FP8 = (
     *RARE_FP8,
@@ -38,7 +38,7 @@ WIDE = ("int64", "uint64", "float64", "complex128")
 ALL = ("*",)  # every dtype
 
 
-@dataclass(frozen=True, eq=False)  # equal if it is the same, for caches
+@dataclass(frozen=True, eq=False)  # compared by identity, for caches
 class Consumer:
     """One consumer library.
 
@@ -52,44 +52,45 @@ class Consumer:
     memory: Literal["any", "host", "usm"] = "any"
     #: Kinds of USM that a consumer of host memory also takes, as it is configured now.
     usm_types: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
-    #: Whether it takes memory of CUDA or HIP under DLPack's names for that, as it is now; None: if
-    #: it takes any memory.
+    #: Whether it takes memory of CUDA or HIP under DLPack's device types for them, as it is
+    #: configured now; None: it does if it takes any memory.
     takes_native: Callable[[], bool] | None = None
     root_only: bool = False  # whether it refuses a sub-device under the id of its root device
-    #: Whether it does not name the queue on which it will use the memory: so the export waits.
+    #: Whether it does not name the queue on which it will use the memory. The export then waits.
     drops_stream: bool = False
     takes: Literal["producer", "legacy capsule", "NumPy array"] = "producer"
     #: What its other functions take; "own array": the result of `entry`.
     functions: Literal["own array", "NumPy array", "producer"] = "own array"
-    #: In place of `entry`, for bfloat16 and float8: it takes a producer with ``__array__``.
+    #: The function to use in place of `entry` for bfloat16 and float8. It takes a producer with
+    #: ``__array__``.
     narrow_entry: str = ""
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number
     readonly: Literal["kept", "dropped", "refused"] = "kept"  # "dropped": it would write to it
     null_data: bool = True  # whether it accepts the NULL pointer of an array without elements
     ndims: range = range(65)  # the numbers of dimensions that it supports
-    copies: tuple[str, ...] = ()  # the dtypes that it copies, whatever it is given, or ALL
+    copies: tuple[str, ...] = ()  # the dtypes that it always copies, or ALL
     keeps: Literal["any", "C", "F"] = "any"  # it copies arrays of another order
-    instead: str = ""  # the function that works, of one that loses the dtype and the shape
-    any_context: bool = False  # whether it gets the context, and so takes a private one's memory
+    instead: str = ""  # what to call in place of a function that loses dtype and shape
+    any_context: bool = False  # whether it learns the context, so takes memory of private ones
     is_library: bool = True  # whether every exception is a refusal: the function only imports
     lacks: tuple[str, ...] = ()  # dtypes that it does not support
     #: Dtypes that it would silently narrow, as it is configured now.
     narrows: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
-    #: Returns a function that takes compact, writable USM of a root device, on its shared queue,
-    #: faster than the library's importing function, the argument, and with the same result: by
-    #: ``__sycl_usm_array_interface__``. None: there is none for that function.
+    #: Takes the library's importing function, and returns a faster function with the same result,
+    #: by ``__sycl_usm_array_interface__``. That takes compact, writable USM of a root device, on
+    #: its shared queue. None: the library has none for that function.
     described: Callable[[Callable[[Any], Any]], Callable[[Any], Any] | None] | None = None
     reason: str = ""  # for the row, with the version in which it was seen
     is_listed: bool = True  # False: the table has no row for this function of a user
-    since: str | None = None  # the first version of the row; None: those before the next row's
+    since: str | None = None  # the first version it is about; None: all before the next row
 
     def takes_usm(self, usm_type: str, reads: Reads) -> bool:
         """Whether this consumer is tried with USM of that kind directly."""
         return self.memory != "host" or usm_type in reads.answer(self.usm_types)
 
     def tries_native(self, reads: Reads) -> bool:
-        """Whether this consumer is tried with memory of CUDA or HIP under the name of that."""
+        """Whether this consumer is tried with memory of CUDA or HIP under their device types."""
         if self.takes_native is None:
             return self.memory == "any"
         return self.memory != "usm" and bool(reads.answer(self.takes_native))
@@ -181,7 +182,7 @@ def _torch_usm_types() -> tuple[str, ...]:
 
 
 def _torch_takes_native() -> bool:
-    """Whether torch has GPUs of CUDA, or of ROCm, which it calls so as well."""
+    """Whether torch has GPUs of CUDA, or of ROCm, which torch calls CUDA as well."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     return cuda is not None and bool(cuda.is_available())
 
@@ -192,15 +193,15 @@ def _jax_takes_native() -> bool:
 
 
 def _open3d_usm_types() -> tuple[str, ...]:
-    """All, where Open3D has one device; else its numbers, a GPU and the CPU, are not DLPack's."""
+    """All kinds if Open3D has one device; the numbers of a GPU and the CPU are not DLPack's."""
     sycl = getattr(loaded("open3d", "core"), "sycl", None)
     return ALLOCATED if sycl is not None and sycl.device_count() == 1 else ()
 
 
 def _dpnp_described(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
-    """Do what ``dpnp.asarray`` does with a description in the end, in a fifth of its time.
+    """Import a description as ``dpnp.asarray`` does, in a fifth of its time.
 
-    Only in place of dpnp's own function, and not of one that a program has put there.
+    It replaces dpnp's own function only, not a function that a program has put in its place.
     """
     if from_dlpack is not loaded("dpnp.dpnp_iface_arraycreation", "from_dlpack"):
         return None
@@ -221,7 +222,7 @@ def _dpnp_described(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any] |
     return read
 
 
-#: Libraries whose functions take NumPy arrays, and the dtypes that these lack.
+#: Libraries whose functions take NumPy arrays, and the dtypes that the libraries lack.
 OF_NUMPY: dict[str, tuple[str, ...]] = {
     "numba": NARROW,
     "openvino": (),
@@ -390,7 +391,7 @@ CONSUMERS: tuple[Consumer, ...] = (
             memory="host",
             functions="NumPy array",
             lacks=lacks,
-            is_library=False,  # it has the array: what it raises is about the numbers
+            is_library=False,  # it has read the array, so it raises errors about the numbers
         )
         for package, lacks in OF_NUMPY.items()
     ),
@@ -474,10 +475,10 @@ class Target(NamedTuple):
     """A consumer as it is called."""
 
     row: Consumer  # with the limits of the function
-    call: Callable[[Any], Any]  # takes a producer, or what else `row` says
+    call: Callable[[Any], Any]  # takes a producer, or the object that `row` names
     then: Callable[[Any], Any] | None = None  # a function that takes the array `call` returned
     described: Callable[[Any], Any] | None = None  # in place of `call`: `Consumer.described`
-    lasts: bool = False  # whether others find the consumer by its name, so that it may be kept
+    lasts: bool = False  # whether its name finds the consumer, so that it may be kept
 
     def for_narrow(self, reads: Reads) -> "Target":
         """Return the target for bfloat16 and float8."""
@@ -493,7 +494,7 @@ class Target(NamedTuple):
 def find_consumer(consumer: Any, reads: Reads | None = None) -> Target:
     """Return how a consumer is called: a module, its name, or a callable.
 
-    `reads` gets what the answer depends on.
+    Everything that the answer depends on is added to `reads`.
     """
     reads = Reads() if reads is None else reads
     if isinstance(consumer, str):
@@ -577,7 +578,7 @@ def _target_of_function(
 
 
 def _known_function(function: Any, package: str, reads: Reads) -> Function | None:
-    """Return the row of a function: by identity, because its own name may be another."""
+    """Return the row of a function. It is compared by identity: its ``__name__`` may differ."""
     for row in FUNCTIONS:
         module, _, path = row.name.partition(":")
         named: Any = reads.module(module) if _package_of(module) == package else None

@@ -23,8 +23,8 @@ class SyclError(RuntimeError):
     __module__ = "sycl_ext"
 
 
-#: Exceptions that do not count as a refusal, after which something else would be tried: endless
-#: recursion would not end, and the failure of a copy is raised only once.
+#: Exceptions that do not count as a refusal. After a refusal another way is tried, so endless
+#: recursion would not end, and the failure of a copy would be lost, because it is raised only once.
 NO_REFUSALS = (RecursionError, SyclError)
 
 

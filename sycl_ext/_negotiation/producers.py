@@ -83,7 +83,7 @@ def _way_out_of_torch(x: Any) -> str:
 
 
 def _way_out_of_small_elements(x: Any) -> str:
-    """Of an array whose elements have less than a byte each, such as int4."""
+    """Return the way out for an array whose elements have less than a byte each."""
     dtype = getattr(x, "dtype", "")
     small = re.match(r"(u?int|float)[1-7](_|$)", str(getattr(dtype, "name", dtype)))
     if not small:
@@ -130,7 +130,8 @@ class Producer(NamedTuple):
     #: Reading ``__sycl_usm_array_interface__`` waits for the queue in a way that two threads must
     #: not.
     waits_in_description: bool = False
-    #: The way out when one of its arrays refuses, if its own message has none; or its function.
+    #: The way out when an array of the library refuses and its own message names none; or a
+    #: function that returns the way out.
     advice: str | Callable[[Any], str] = ""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kept answer was read from, so that it can be seen whether it still holds. Pure Python."""
+"""The reads of a kept answer, which show whether the answer still holds. Pure Python."""
 
 import sys
 from typing import Any

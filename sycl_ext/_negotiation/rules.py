@@ -100,7 +100,7 @@ class Source(NamedTuple):
     """The facts of a producer's memory."""
 
     device: DLDevice  # of ``__dlpack_device__``: ``(14, root id)``, or ``(1, 0)`` for the host
-    entry: int | None  # that the memory is bound to; None for plain host memory
+    entry: int | None  # the entry of the memory; None for plain host memory
     usm_type: str  # "device", "shared", "host" or "system"
     default_context: bool  # whether the entry is bound to the default context of its root device
     host_reachable: bool  # whether the host may read the memory

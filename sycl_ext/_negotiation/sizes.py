@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The size of an array in memory, wherever somebody is told one."""
+"""The size of an array in memory, for every text that states one. Pure Python."""
 
 from collections.abc import Sequence
 from math import prod
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Sized(Protocol):
-    """What the size depends on; the strides are in elements."""
+    """The attributes that the size depends on; the strides are in elements."""
 
     @property
     def shape(self) -> Sequence[int]: ...
@@ -27,5 +27,5 @@ def memory_bytes(array: Sized) -> int:
     steps = [
         (n, abs(step)) for n, step in zip(array.shape, array.strides, strict=True) if n > 1 and step
     ]
-    span = 1 + sum((n - 1) * step for n, step in steps)  # windows that overlap take less than each
+    span = 1 + sum((n - 1) * step for n, step in steps)  # overlapping windows take less
     return min(span, prod(n for n, _ in steps)) * array.itemsize

@@ -35,7 +35,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
     """Return the table entry of a dtype in any form; ValueError if that dtype is not exchanged.
 
-    `of_memory`: it is that of an object `x` with memory, and not an argument; the advice differs.
+    `of_memory`: the dtype is that of an object `x` with memory, not an argument, so the advice
+    differs.
     """
     if isinstance(dtype, str) and dtype in _ROWS:
         return dtype
@@ -69,8 +70,8 @@ def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
     raise ValueError(f"dtype {name} is not exchanged{_way_out(resolved, of_memory)}")
 
 
-#: Why a dtype is not exchanged, by the kind of NumPy's dtype; the dtype to use instead; and the
-#: call that makes it of any object with such memory, which need not have methods of an array.
+#: By the kind of NumPy's dtype: the reason why it is not exchanged, the dtype to use instead, and a
+#: call that converts any object with such memory, which need not have methods of an array.
 _REFUSED = {
     **dict.fromkeys(
         "Mm", ("times have no DLPack type", "int64", "numpy.ascontiguousarray(x).view('int64')")

@@ -40,9 +40,9 @@ Refusals: TypeAlias = list[Exception]
 
 @dataclass(slots=True)
 class Import:
-    """An import under way: the question, as the core asks it, and what the steps have found.
+    """The state of an import: the question of the core, and the findings of the steps so far.
 
-    One object, because three cost a twentieth of a slow import.
+    This is one object, because three objects would cost a twentieth of a slow import.
     """
 
     x: Any
@@ -132,8 +132,8 @@ def take_buffer(run: Import) -> Answer:
 def ask_for_view(run: Import) -> Answer:
     """Ask for a view by DLPack, without keywords if the producer accepts none.
 
-    dpnp reports all 0-dimensional arrays as read-only: its flags are right, and a description is,
-    which is the next step.
+    dpnp reports all 0-dimensional arrays as read-only by DLPack. Its flags are right, and so is its
+    description, which the next step reads.
     """
     if run.view is None:
         run.announced = _announced_device(run.x, run.refusals)
@@ -168,8 +168,8 @@ def read_numpy_array(run: Import) -> Answer:
 def ask_for_copy(run: Import) -> Answer:
     """Ask the producer for a copy, first on the requested device and then on the host.
 
-    The last step: our own copy is ordered after the producer's work, and a producer's copy may not
-    be.
+    This is the last step, because a copy that this package makes is ordered after the producer's
+    work, and a producer's own copy may not be.
     """
     if run.announced is None:
         raise _no_device(run.x, run.refusals[0])
@@ -202,9 +202,9 @@ def import_slowly(*question: Any) -> _core.TensorBase:
     """Make all imports but plain views, by the first step that has an answer.
 
     `question` has the first fields of `Import`. The list of refusals is emptied at the end: an
-    exception refers to the frames that it went through, and these to the frames that called them.
-    One of those that still held the exception would make a cycle, and the array that was refused
-    would stay until the garbage collector runs.
+    exception refers to the frames that it went through, and they refer to the frames that called
+    them. If one of these frames still held the exception, that would be a cycle, and the refused
+    array would stay until the garbage collector runs.
     """
     run = Import(*question)
     check_usm_type(run.usm_type)
@@ -231,7 +231,7 @@ class Facts(IntFlag):
     """The known facts of a producer's class. The core reads the first seven (``ProducerClass``)."""
 
     FROM_DLPACK = auto()  # the core may ask for a view by DLPack
-    AS_TENSOR = auto()  # ... also where other protocols are allowed
+    AS_TENSOR = auto()  # the same, where other protocols are allowed
     SHOWS_QUEUE = auto()
     HAS_LAZY_STATE = auto()
     IS_BASE = auto()  # the array keeps its memory alive, and so is the base of a view
@@ -498,7 +498,7 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     if copy is True:
         return move(tensor, placement, True, usm_type)
     try:
-        # The producer's copy was the one that is allowed.
+        # The producer has already made the one copy that is allowed.
         return move(tensor, placement, False, usm_type)
     except CopyRefusedError as error:
         raise BufferError(
@@ -589,7 +589,7 @@ def _import_to_any(run: Import) -> _core.TensorBase:
         if copy is False or is_capsule(x):
             raise
         source = None
-    if source is None:  # not where it is: a producer may copy to one of them by itself
+    if source is None:  # no view, but the producer may copy to one of the devices
         return _import_to_first(run, devices)
     facts, where = (
         sources.facts_of(source),
@@ -630,7 +630,7 @@ def _import_to_first(run: Import, devices: list[Any]) -> _core.TensorBase:
 
 def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
-    owner, array = array, np.asarray(array)  # a subclass may say anything about itself
+    owner, array = array, np.asarray(array)  # the attributes of a subclass are not trusted
     name = _exchanged_dtype(array.dtype)
     itemsize = array.itemsize
     if any(  # the stride of a length of 1 is never used

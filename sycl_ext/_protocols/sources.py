@@ -32,8 +32,8 @@ def facts_of(tensor: _core.TensorBase) -> Source:
 def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **fields: Any) -> Plan:
     """Look the device up in the table, and plan; `fields` are more fields of the `Request`.
 
-    This package (`ours`) knows the entries, and takes host memory that the device can read; a third
-    party expects USM of the default context under a root id.
+    `ours`: this package takes the data. It knows the entries, and takes host memory that the device
+    can read. A third party expects USM of the default context under a root id.
     """
     facts: dict[str, Any] = {"known": device is None}
     if device not in (None, HOST) and device[0] != DeviceType.ONE_API:

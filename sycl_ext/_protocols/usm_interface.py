@@ -30,7 +30,7 @@ def usm_interface_of(tensor: Any) -> dict[str, Any]:
         _core.order_after(own, tensor)
     else:
         _core.synchronize(tensor)
-    queue = tensor.sycl_queue  # from now on others submit work: after the look for theirs
+    queue = tensor.sycl_queue  # after the wait, because others can submit from now on
     return {
         "data": (tensor.ptr, tensor.readonly),
         "shape": tensor.shape,

@@ -29,7 +29,8 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
             count = len(range(start, stop, step))
             offset += start * stride if count else 0
             new_shape.append(count)
-            # Nothing steps along fewer than two elements, and the stride may not fit into 64 bits.
+            # The stride of an axis with fewer than two elements is never used, and a product may
+            # not fit into 64 bits.
             new_strides.append(stride * step if count > 1 else stride)
         else:
             index = _as_index(item)
@@ -99,7 +100,7 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 def _as_ints(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, (bool, str, bytes)):
-        with suppress(Exception):  # of any class: an array of another library raises its own
+        with suppress(Exception):  # an array of another library may raise any exception
             return (operator.index(shape),)
         with suppress(Exception):
             return tuple(operator.index(length) for length in shape)

@@ -89,7 +89,7 @@ sycl::backend backend_of(const Entry& entry) { return entry.sycl->device.get_bac
 
 // Raises an error if the device is lost; the runtime then returns no memory, and gives no reason.
 // The driver of Level Zero reports the loss; for other drivers, a command on the device fails.
-// (That command is no help on Level Zero: the v1 adapter submits no barrier on a queue without
+// (A command does not help on Level Zero: the v1 adapter submits no barrier on a queue without
 // commands.)
 void require_not_lost(const Entry& entry) {
   const WithoutGil released;
