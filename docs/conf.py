@@ -115,7 +115,7 @@ CELLS = {
 
 def color_cells(app: Sphinx, doctree: nodes.document) -> None:
     """Colour the cells of the consumer matrix."""
-    if app.env.docname == "consumer_matrix":
+    if app.env.docname == "develop/consumer_matrix":
         for cell in doctree.findall(nodes.entry):
             for name, words in CELLS.items():
                 if words.fullmatch(cell.astext()):

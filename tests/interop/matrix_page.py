@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ``docs/consumer_matrix.md`` from the results; nothing in it depends on the machine."""
+"""Writes ``docs/develop/consumer_matrix.md`` from the results, the same on every machine."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ ABSENT = """\
 | library | why |
 | --- | --- |
 | cupy | its `from_dlpack` takes only CUDA and ROCm memory, and needs such a device |
-| open3d-xpu | [dies where there are several devices](recipes/open3d.md) |
+| open3d-xpu | [dies where there are several devices](../recipes/open3d.md) |
 | torch on XPU | needs an Intel GPU; takes only `device` USM in its default context |
 | dask.array | no DLPack; it holds NumPy arrays |
-| sklearnex on dpnp arrays | [needs another build](interoperability.md#scikit-learn) |
+| sklearnex on dpnp arrays | [needs another build](../interoperability.md#scikit-learn) |
 | ml_dtypes | a set of dtypes, without arrays of its own |
 """
 

@@ -61,7 +61,7 @@ def test_host_view_is_taken(name, case):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", OF_NUMPY)
 def test_layouts_of_what_takes_numpy_arrays(name, layout):
-    """A result is right, or there is none; docs/consumer_matrix.md says which layouts have none."""
+    """A result is right, or there is none, as docs/develop/consumer_matrix.md says."""
     outcome = outcome_of(name, ("exchange", "layout", layout))
     assert outcome["outcome"] != "crash", outcome["text"]
     assert outcome.get("right") is not False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``docs/consumer_matrix.md`` has the results; SYCL_EXT_WRITE_MATRIX=1 writes it again."""
+"""``docs/develop/consumer_matrix.md`` has the results; SYCL_EXT_WRITE_MATRIX=1 writes it again."""
 
 import os
 
@@ -8,7 +8,7 @@ import pytest
 import matrix_page
 from processes import ROOT
 
-PAGE = ROOT / "docs" / "consumer_matrix.md"
+PAGE = ROOT / "docs" / "develop" / "consumer_matrix.md"
 
 
 @pytest.mark.timeout(900)
