@@ -79,9 +79,9 @@ bool is_past_mark(const QueueState& state) {
 void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::event>& events) {
   if (events.empty()) return;
   state->follows_others = true;
-  // The events are dependencies of the barrier as well.  If the barrier comes after a host task, the
-  // thread of that host task waits for events that are only in the list of the barrier, and such an
-  // event may come after the next barrier.
+  // The events are dependencies of the barrier as well.  If the barrier comes after a host task,
+  // the thread of that host task waits for events that are only in the list of the barrier, and
+  // such an event may come after the next barrier.
   submit(state, [&](sycl::queue& queue) {
     return queue.submit([&](sycl::handler& barrier) {
       barrier.depends_on(events);
