@@ -97,7 +97,7 @@ def _hand_over(target: Target, handed: Any, is_library: bool) -> Any:
         raise _RefusedError(error) from None
     finally:
         _core.unwatch_requests(watched)
-        requests.clear()  # of capsules that nobody took
+        requests.clear()  # drops capsules that no consumer took
 
 
 def _final_error(

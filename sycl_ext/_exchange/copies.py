@@ -19,7 +19,7 @@ def check_no_copy(result: Any, source: _core.TensorBase, consumer: str) -> None:
         memory = _core.find_memory(result, copy=False)
     except NO_REFUSALS:
         raise
-    except Exception:  # no array, or one whose memory nobody may see
+    except Exception:  # not an array, or its memory cannot be seen
         return
     same = (memory.dtype_name, tuple(memory.shape)) == (source.dtype_name, tuple(source.shape))
     if not same or source.size == 0 or _overlap(memory, source) or _bits(memory) != _bits(source):

@@ -15,7 +15,7 @@ namespace sycl_ext {
 // |----------|-------------------------------------------------------|-------------------------------|
 // | own      | this package, whose commands are known                | lend(), expose()              |
 // | lent     | a device export or a view of an extension as well     | the last give_back()          |
-// | returned | nobody else any more, but their work may be pending   | lend(), expose(), seen_idle() |
+// | returned | no other code any more, but its work may be pending   | lend(), expose(), seen_idle() |
 // | exposed  | all code that got the address or the queue, for ever  | never                         |
 // clang-format on
 //

@@ -158,7 +158,7 @@ struct Reaper {
   bool runs = false, sleeps = false, urgent = false;
   std::atomic<std::size_t> count{0};
   std::uint64_t looks_begun = 0, looks_ended = 0;
-  std::list<Group> groups;  // of one look after the other; the thread's
+  std::list<Group> groups;  // oldest look first; only the thread uses them
 };
 
 namespace {

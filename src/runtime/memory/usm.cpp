@@ -232,7 +232,7 @@ template <class Take>
 Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
            std::optional<Owner> owner, Queue queue) {
   if (entry && queue) {  // the queue of the entry is not stored as the block's own
-    // The queue of a private context is fetched only when somebody asks for it.
+    // The queue of a private context is fetched only on request.
     const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
     if (shared && queue == *shared) queue = Queue();
   }

@@ -191,7 +191,7 @@ void look_for_signals_without(std::unique_lock<Mutex>* lock) {
 struct Outcome {
   enum class State {
     known,        // `failure` is that of the command, or empty
-    pending,      // the command is not over, and nobody waited for it
+    pending,      // the command is not over, and no thread waited for it
     interrupted,  // signals have to be looked for first
   };
   State state;

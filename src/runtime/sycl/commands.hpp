@@ -56,7 +56,7 @@ struct QueueState {
   bool recorded_at_first = false;              // a SYCL graph (Queue::for_work_from_now)
   // The mark of the last question whether all work is done; under locks.async_errors.
   mutable std::optional<sycl::event> unmet_mark;
-  // Commands of this package on the queue.  `pending`: those that somebody will wait for.
+  // Commands of this package on the queue.  `pending`: those that a thread will wait for.
   // `abandoned`: all whose event was dropped so far.  `abandoned_done`: how many of the abandoned
   // ones are known to be done.  (Two waits may learn of the same commands.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, abandoned_done{0};
