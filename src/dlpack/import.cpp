@@ -38,7 +38,8 @@ bool are_one_place(DLDevice a, DLDevice b) {
 [[noreturn]] void refuse(DLDevice device, const NamedDevice& named) {
   if (named.may_be_host) {
     fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
-         ", pinned or managed memory, and the host cannot read it at that address");
+         ", pinned or managed memory, and the host cannot read it at that address; ask the "
+         "producer for a host copy");
   }
   if (static_cast<int>(device.device_type) == kDLOneAPI) {
     fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
@@ -46,9 +47,10 @@ bool are_one_place(DLDevice a, DLDevice b) {
          " entries); if the libraries count differently, look at ONEAPI_DEVICE_SELECTOR and "
          "ZE_FLAT_DEVICE_HIERARCHY");
   }
-  fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
-       "; only kDLOneAPI (14) and kDLCPU (1) are exchanged, and CUDA and ROCm devices that SYCL "
-       "has: ask the producer for a host copy");
+  fail(
+      Error::Kind::buffer, "the producer's array is on device ", device_text(device),
+      "; only kDLCPU (1), kDLOneAPI (14), and CUDA and ROCm devices that SYCL lists are exchanged; "
+      "ask the producer for a host copy");
 }
 
 // A view of an export of this package, which other code returned.
@@ -61,7 +63,7 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
                             named.kind.value_or(memory->kind) == memory->kind;
   if (named.is_host ? !host_accessible(memory->kind, entry) : !is_its_label) {
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
-         ", where its memory cannot be reached");
+         ", where its memory cannot be reached; ask the producer for a copy on that device");
   }
   if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
     data = memory->data;
@@ -92,12 +94,14 @@ Imported import_managed(Managed* managed, ImportOptions options) {
     if (managed->version.major != DLPACK_MAJOR_VERSION) {
       fail(Error::Kind::buffer, "the producer's capsule has DLPack version ",
            managed->version.major, ".", managed->version.minor, "; this package reads version ",
-           DLPACK_MAJOR_VERSION, ".x");
+           DLPACK_MAJOR_VERSION, ".x: make the capsule with max_version=(1, 0)");
     }
     readonly = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
     copied = (managed->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
     if (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) {
-      fail(Error::Kind::buffer, "the producer's array has a padded sub-byte dtype");
+      fail(Error::Kind::buffer,
+           "the producer's array has a padded sub-byte dtype, which is not exchanged; convert it "
+           "on the producer's side to a dtype of whole bytes, such as int8");
     }
   }
   const DLTensor& dl = managed->dl_tensor;

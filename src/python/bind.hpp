@@ -100,7 +100,8 @@ inline DLDevice read_device(const std::pair<int, int>& device) {
 
 inline const void* referenced(const py::handle& capsule, const char* name) {
   if (!PyCapsule_IsValid(capsule.ptr(), name)) {
-    fail(Error::Kind::type, "a '", name, "' capsule is needed");
+    fail(Error::Kind::type, "a '", name, "' capsule is needed, not an object of type ",
+         Py_TYPE(capsule.ptr())->tp_name);
   }
   return PyCapsule_GetPointer(capsule.ptr(), name);
 }

@@ -55,7 +55,9 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
   const std::size_t nbytes = versioned ? image.size() : sizeof(DLManagedTensor);
   if (!managed || !read_process_memory(managed, image.data(), nbytes)) {
     fail(Error::Kind::value, "there is no managed tensor at address ",
-         reinterpret_cast<std::uintptr_t>(managed), ": nothing readable is there");
+         reinterpret_cast<std::uintptr_t>(managed),
+         ": nothing readable is there; pass the address of a live DLManagedTensor or "
+         "DLManagedTensorVersioned");
   }
   return versioned ? wrap(static_cast<DLManagedTensorVersioned*>(managed))
                    : wrap(static_cast<DLManagedTensor*>(managed));

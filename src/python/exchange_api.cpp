@@ -117,7 +117,8 @@ int borrow_from_object(void* object, DLTensor* out) {
     const Shared shared = shareable(self);
     const Tensor& tensor = shared.tensor;
     if (tensor.readonly) {
-      fail(Error::Kind::buffer, "the tensor is read-only, and a DLTensor has no flag for it");
+      fail(Error::Kind::buffer,
+           "the tensor is read-only, and a DLTensor has no flag for it; pass a copy of it");
     }
     // Such a consumer never reports that it is done.
     if (shared.is_host()) {
