@@ -24,11 +24,11 @@ enum class EntryKind { root, sub_device, context };
 class Entry final {
  public:
   int id = -1;
-  int root_id = -1;  // the root device this entry's device is, or is a part of
+  int root_id = -1;  // of the root device: the device itself, or the root of a sub-device
   // The root devices that a composite device (a card) consists of, by id; else empty.
   std::vector<int> components;
   const Entry* parent =
-      nullptr;  // the entry that it is a part of, or was registered for; or nullptr
+      nullptr;  // the entry that was partitioned, or registered for; nullptr: a root device
   EntryKind kind = EntryKind::root;
   // How create_sub_devices() partitioned the parent for this entry, and the index of the sub-device
   // in that partition.  Empty and -1: other code made the sub-device.
