@@ -14,10 +14,13 @@ static_assert(DLPACK_MAJOR_VERSION == 1 && DLPACK_MINOR_VERSION >= 3,
 
 namespace sycl_ext {
 
+// A row whose element copy_strided (tensor/strided.cpp) cannot copy does not compile there: it has
+// loops for 1, 2, 4, 8 and 16 bytes.  More than 31 bytes have no DLDataType, whose bits are one
+// byte.
 struct DType {
   const char* name;           // NumPy's (or ml_dtypes') name
   std::uint8_t code;          // DLDataTypeCode
-  std::uint8_t bits;          // of one element; lanes are always 1
+  std::uint8_t bits;          // of one element, in DLPack's type; lanes are always 1
   char kind;                  // the letter of an array-interface typestr: b i u f c V
   const char* buffer_format;  // PEP 3118 letter(s); nullptr: the buffer protocol has none
 

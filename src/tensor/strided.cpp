@@ -260,7 +260,8 @@ void copy_strided(const CopyLoops& loops) noexcept {
   static constexpr void (*copies[])(const CopyLoops&) noexcept = {
       copy_elementwise<1>, copy_elementwise<2>, copy_elementwise<4>, copy_elementwise<8>,
       copy_elementwise<16>};
-  static_assert(has_a_loop_for_each(dtypes, std::size(copies)), "a dtype has no loop here");
+  static_assert(has_a_loop_for_each(dtypes, std::size(copies)),
+                "copies[] has no loop for the item size of a row of dtypes");
   copies[__builtin_ctzl(loops.itemsize)](loops);
 }
 

@@ -16,6 +16,7 @@ NO_SYNC: Final = -1
 #: Stands for the queue of a producer that may use another SYCL runtime.
 OTHER_RUNTIME: Final = NotImplemented
 
+#: The forms that `queue_from` takes, for its errors.
 _FORMS = (
     "a dpctl.SyclQueue, a 'SyclQueueRef' capsule, an object with _get_capsule(), the address of a "
     "sycl::queue as an int, or a torch.xpu.Stream; stream= also takes None and -1"

@@ -66,7 +66,9 @@ class Consumer:
     narrow_entry: str = ""
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number
-    readonly: Literal["kept", "dropped", "refused"] = "kept"  # "dropped": it would write to it
+    #: Read-only memory. "dropped": it would write to it; "refused": it cannot be told that it must
+    #: not. In both cases it gets a copy.
+    readonly: Literal["kept", "dropped", "refused"] = "kept"
     null_data: bool = True  # whether it accepts the NULL pointer of an array without elements
     ndims: range = range(65)  # the numbers of dimensions that it supports
     copies: tuple[str, ...] = ()  # the dtypes that it always copies, or ALL
