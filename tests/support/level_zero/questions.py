@@ -116,18 +116,18 @@ class Driver:
         return f"type {properties.type}, device {where}" if error == "0x0" else error
 
     def page_of(self, address: int) -> int:
-        found, device = AllocationProperties(stype=0x17), c_void_p()
+        properties, device = AllocationProperties(stype=0x17), c_void_p()
         self.call(
             "zeMemGetAllocProperties",
-            *(self.context, c_void_p(address), byref(found), byref(device)),
+            *(self.context, c_void_p(address), byref(properties), byref(device)),
         )
-        return found.page_size
+        return properties.page_size
 
     def properties_of(self, device: c_void_p) -> tuple[DeviceProperties, MemoryProperties]:
-        found, memory = DeviceProperties(stype=0x3), MemoryProperties(stype=0x7)
-        self.call("zeDeviceGetProperties", device, byref(found))
+        properties, memory = DeviceProperties(stype=0x3), MemoryProperties(stype=0x7)
+        self.call("zeDeviceGetProperties", device, byref(properties))
         self.call("zeDeviceGetMemoryProperties", device, byref(c_uint32(1)), byref(memory))
-        return found, memory
+        return properties, memory
 
     def range_of(self, address: int) -> tuple[int, int] | str:
         """Where the allocation begins, as seen from the address, and how long it is."""
@@ -216,17 +216,17 @@ def of_properties(driver: Driver) -> dict[str, object]:
     card, memory_of_card = driver.properties_of(first)
     answers: dict[str, object] = {"context": driver.call("zeContextGetStatus", driver.context)}
     for name, device in (("card", first), ("tile 0", tiles[0]), ("tile 1", tiles[1])):
-        found, memory = driver.properties_of(device)
+        properties, memory = driver.properties_of(device)
         answers |= {
-            f"{name}: type": found.type,
-            f"{name}: vendor and product": [hex(found.vendor), hex(found.id)],
-            f"{name}: flags": found.flags,
-            f"{name}: number": found.tile,
-            f"{name}: the largest allocation is all memory": found.largest == memory.total,
+            f"{name}: type": properties.type,
+            f"{name}: vendor and product": [hex(properties.vendor), hex(properties.id)],
+            f"{name}: flags": properties.flags,
+            f"{name}: number": properties.tile,
+            f"{name}: the largest allocation is all memory": properties.largest == memory.total,
             f"{name}: one of how many shares": memory_of_card.total // memory.total,
-            f"{name}: uuid of the product": bytes(found.uuid[:6]).hex(),
+            f"{name}: uuid of the product": bytes(properties.uuid[:6]).hex(),
             f"{name}: uuid, xor that of the card": bytes(
-                one ^ other for one, other in zip(found.uuid, card.uuid, strict=True)
+                byte ^ other for byte, other in zip(properties.uuid, card.uuid, strict=True)
             ).hex(),
         }
     other, _ = driver.properties_of(driver.cards[1])
