@@ -2,6 +2,8 @@
 #include "python/host_arrays.hpp"
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "base/error.hpp"
@@ -23,6 +25,15 @@ std::byte nothing;  // the address of empty arrays, as NumPy allocates for NULL
 template <class Function>
 Function* function_at(std::size_t place) {
   return reinterpret_cast<Function*>(api[place]);
+}
+
+// The stride of an axis in bytes, as consumers of NumPy arrays take it.  That of an axis of one
+// element is never stepped along, so it is made positive: torch.from_numpy refuses a negative one.
+std::int64_t stride_for_numpy(const Tensor& tensor, int axis) {
+  const std::size_t itemsize = tensor.dtype->itemsize();
+  const std::int64_t stride = byte_stride(tensor.layout, axis, itemsize);
+  const bool is_unused = tensor.layout.shape()[axis] == 1;
+  return is_unused && stride < 0 ? static_cast<std::int64_t>(itemsize) : stride;
 }
 
 void require_buffer_request(const Tensor& tensor, int flags) {
@@ -59,7 +70,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim));
     for (int i = 0; i < ndim; ++i) {
       dims[i] = tensor.layout.shape()[i];  // a copy, because a consumer might write to it
-      dims[ndim + i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
+      dims[ndim + i] = stride_for_numpy(tensor, i);
     }
     view->buf = tensor.data ? tensor.data : &nothing;
     view->len = static_cast<Py_ssize_t>(tensor.nbytes());
@@ -98,7 +109,7 @@ PyObject* ndarray_over(PyObject* tensor_object) {
   const int ndim = tensor.layout.ndim();
   std::array<Py_intptr_t, max_ndim> strides;
   for (int i = 0; i < ndim; ++i) {
-    strides[static_cast<std::size_t>(i)] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
+    strides[static_cast<std::size_t>(i)] = stride_for_numpy(tensor, i);
   }
   PyObject* dtype = numpy_dtype_of(tensor);
   if (!dtype) throw PythonError();

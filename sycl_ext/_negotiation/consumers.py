@@ -69,6 +69,7 @@ class Consumer:
     #: Read-only memory. "dropped": it would write to it; "refused": it cannot be told that it must
     #: not. In both cases it gets a copy.
     readonly: Literal["kept", "dropped", "refused"] = "kept"
+    system_usm: bool = True  # whether it takes host memory that a device reads in place
     null_data: bool = True  # whether it accepts the NULL pointer of an array without elements
     ndims: range = range(65)  # the numbers of dimensions that it supports
     copies: tuple[str, ...] = ()  # the dtypes that it always copies, or ALL
@@ -103,6 +104,8 @@ class Consumer:
             return f"the memory is read-only, and {self.package} would write to it"
         if array.readonly and self.readonly == "refused":
             return f"the memory is read-only, and {self.package} cannot be told so"
+        if array.usm_type == "system" and not self.system_usm:
+            return f"{self.package} does not take 'system' USM"
         if self.strides == "compact" and not array.c_contiguous:
             return f"{self.package} takes compact arrays only"
         if self.strides == "nonnegative" and array.reversed:
@@ -382,8 +385,12 @@ CONSUMERS: tuple[Consumer, ...] = (
         memory="usm",
         strides="compact",
         readonly="dropped",
+        system_usm=False,
+        null_data=False,
+        lacks=NARROW,
         any_context=True,
-        reason="0.22: bytes without shape, strides or a read-only flag",
+        reason="0.22: bytes without shape, strides or a read-only flag; ValueError on 'system' "
+        "USM, on the NULL pointer of an empty array, and on bfloat16 and float8",
     ),
     Consumer("sycl_ext", functions="producer", any_context=True, reason="this package"),
     *(

@@ -82,6 +82,18 @@ def test_exchange_with_a_library_follows_its_plan(row, layout, kind, monkeypatch
         compare(x, library, options, unkept)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "bfloat16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_exchange_with_dpctl_follows_its_plan(kind, dtype, private):
+    """It takes no 'system' USM, no NULL pointer, and no dtype without a type string."""
+    source = make(kind, private, dtype)
+    for layout, readonly, copy, where in itertools.product(
+        LAYOUTS.values(), (False, True), COPIES, WHERE
+    ):
+        x = layout(source.as_readonly() if readonly else source)
+        compare(x, "dpctl", {"copy": copy, "device": named(where, private)})
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "consumer",
@@ -110,6 +122,16 @@ def test_exchange_with_a_function_follows_its_plan(name, kind, private):
     for layout, readonly, copy in itertools.product(LAYOUTS.values(), (False, True), COPIES):
         x = layout(source.as_readonly() if readonly else source)
         compare(x, call, {"copy": copy}, unkept=functools.partial(call))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_axis_of_one_element_has_no_direction(name):
+    """torch.from_numpy refuses each negative stride, that of such an axis as well."""
+    module, _, function = name.rpartition(".")
+    call, x = getattr(pytest.importorskip(module), function), np.zeros((1, 64), "f4")[::-1]
+    for source, copy in itertools.product((x, sx.as_tensor(x, copy=False)), COPIES):
+        plan = sx.explain(source, call, copy=copy)
+        compare_once(sx.as_tensor(source, copy=False), call, {"copy": copy}, plan)
 
 
 class Subclass(np.ndarray):
@@ -142,12 +164,12 @@ def named(where, private):
     return private if where == "private" else where
 
 
-def make(kind, private):
-    array = np.arange(24, dtype="f4").reshape(4, 6)
+def make(kind, private, dtype="f4"):
+    array = np.arange(24).astype(dtype).reshape(4, 6)
     if kind == "system":
         return sx.as_tensor(array, copy=False)
     where = {"device": private} if kind == "private" else {"usm_type": kind}
-    return sx.empty((4, 6), "f4", **where).copy_from(array)
+    return sx.empty((4, 6), dtype, **where).copy_from(array)
 
 
 def compare(x, consumer, options, unkept=None):
