@@ -2,12 +2,16 @@
 """Never stale, never freed early, with kernels pending on the CPU device; see `pending`."""
 
 import gc
+import threading
+import time
 
+import dpctl
 import dpctl.memory
 import pytest
 
 import pending
 import sycl_ext as sx
+from dlpack_conformance.structs import call_deleter, managed_in, take
 from pending import NBYTES, OLD, at, device, full_of, kernels_in, queue
 from sycl_ext import _core
 from waiting import eventually
@@ -59,3 +63,35 @@ def test_collector_leaves_memory_that_another_queue_uses():
     on.wait()
     assert at(out.ptr) == {OLD}
     assert eventually(lambda: _core._test.live_allocations() == before)
+
+
+def test_block_given_back_during_a_wait_is_not_handed_out():
+    """The wait asks the queues that it knew at its beginning, and not the one of the consumer."""
+    where = device()
+    first, second = (
+        dpctl.SyclQueue(where.sycl_context, where.sycl_device, property="in_order")
+        for _ in range(2)
+    )
+    out = sx.zeros(NBYTES // 8, "int64", usm_type="host", device=where)
+    tensor = sx.empty(NBYTES // 8, "int64", device=where)
+    kernels = kernels_in(private=False)
+    with kernels.gate() as earlier, kernels.gate() as later:
+        consumers = [tensor.__dlpack__(stream=first, max_version=(1, 0))]
+        address = managed_in(consumers[0]).dl_tensor.data  # `ptr` would expose the block for ever
+        kernels.copy(first, earlier, out.ptr, address, NBYTES)
+        waiter = threading.Thread(target=tensor.wait)
+        waiter.start()
+        time.sleep(0.1)  # for the wait to begin; one that begins later asks both queues
+        consumers.append(tensor.__dlpack__(stream=second, max_version=(1, 0)))
+        kernels.copy(second, later, out.ptr, address, NBYTES)
+        for capsule in consumers:
+            managed, versioned = take(capsule)
+            call_deleter(managed, versioned=versioned)
+        earlier.open()
+        waiter.join(30)
+        del tensor
+        again = [sx.empty(NBYTES // 8, "int64", device=where) for _ in range(20)]
+        taken = [t for t in again if t.ptr == address]
+        later.open()
+    second.wait()
+    assert not taken
