@@ -190,7 +190,7 @@ def _anywhere(case: _Case) -> list[Attempt]:
     attempts = []
     if who.memory == "usm" and facts.entry is None:
         default = int(DeviceType.ONE_API), _core.default_entry().id
-        attempts.append(case.attempt(None, case.plan(default)))
+        attempts.append(case.attempt(None, case.plan(default, ours=who.any_context)))
     elif facts.entry is not None and who.takes_usm(facts.usm_type, case.reads):
         own = (int(DeviceType.ONE_API), facts.entry) if who.any_context else None
         plan = case.plan(own, ours=who.any_context, root_only=who.root_only)

@@ -392,7 +392,13 @@ CONSUMERS: tuple[Consumer, ...] = (
         reason="0.22: bytes without shape, strides or a read-only flag; ValueError on 'system' "
         "USM, on the NULL pointer of an empty array, and on bfloat16 and float8",
     ),
-    Consumer("sycl_ext", functions="producer", any_context=True, reason="this package"),
+    Consumer(
+        "sycl_ext",
+        memory="usm",
+        functions="producer",
+        any_context=True,
+        reason="this package; it copies host memory to a default device that cannot read it",
+    ),
     *(
         Consumer(
             package,
@@ -477,6 +483,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("polars:Series", {"ndims": range(1, 65), "copies": ("bool",)}),
     Function("polars:DataFrame", {"ndims": range(2, 3), **COPIES}),
     Function("sycl_ext:host_view", {"memory": "host"}),
+    Function("sycl_ext:staged", {"memory": "any"}),
 )
 
 

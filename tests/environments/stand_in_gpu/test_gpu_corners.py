@@ -8,6 +8,7 @@ import dpctl
 import dpctl.memory
 import pytest
 
+import environments
 import sycl_ext as sx
 from dlpack_conformance.structs import DLDevice, managed_in
 from producers import Table, with_table
@@ -94,3 +95,26 @@ def test_allocation_in_the_freeing_thread_is_refused_at_once(gpu, adapter, hold)
     while _core._test.deferred_frees():
         time.sleep(0.01)
     assert refused == [True] * 60
+
+
+#: Without dpnp, whose kernels make SYCL prefer the CPU to the stand-in.
+TO_THIS_PACKAGE = """
+import numpy as np
+import sycl_ext as sx
+assert sx.device().device_type == "gpu"
+array = np.arange(6, dtype="f4")
+for consumer in (sx, "sycl_ext", sx.as_tensor, sx.from_dlpack):
+    plan, found = sx.explain(array, consumer), sx.exchange(array, consumer)
+    assert (plan.copies, found.device) == (1, sx.device()), plan
+    assert found.tolist() == array.tolist()
+    refusal = sx.explain(array, consumer, copy=False)
+    try:
+        sx.exchange(array, consumer, copy=False)
+    except sx.CopyRefusedError as error:
+        assert str(error) == refusal.reason
+        print("as planned")
+"""
+
+
+def test_plan_for_this_package_counts_the_copy_to_the_gpu():
+    assert environments.python(TO_THIS_PACKAGE, inherit=True).count("as planned") == 4
