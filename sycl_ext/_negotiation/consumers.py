@@ -565,12 +565,18 @@ def _row_of(package: str, reads: Reads) -> Consumer | None:
 
 
 def _target_of_module(module: ModuleType, reads: Reads) -> Target:
-    package = _package_of(module.__name__)
+    name = getattr(module, "__name__", None)
+    if not isinstance(name, str):
+        raise TypeError(
+            f"consumer is a module whose __name__ is {name!r}, which names no library; pass its "
+            "function, as in exchange(x, module.from_dlpack)"
+        )
+    package = _package_of(name)
     row = _row_of(package, reads) or Consumer(package)
     call = reads.attribute(module, "from_dlpack")
     if row.takes != "producer" or not callable(call):
         call = _importing_function(row, reads)
-    lasts = reads.module(module.__name__) is module
+    lasts = reads.module(name) is module
     return Target(row, call, described=row.described and row.described(call), lasts=lasts)
 
 

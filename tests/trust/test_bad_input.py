@@ -3,6 +3,7 @@
 
 import io
 import pickle
+import types
 from unittest.mock import Mock
 
 import dpctl
@@ -21,6 +22,12 @@ NOBODY = 1_000_000
 
 def tensor(**where):
     return sx.zeros((2, 3), **where)
+
+
+def module_without_name():
+    module = types.ModuleType("nameless")
+    del module.__name__
+    return module
 
 
 def of_80_bits():
@@ -186,6 +193,9 @@ CASES = {
             lambda: sx.exchange(tensor(), pytest),
             TypeError,
             r"^consumer pytest has no from_dlpack; .*exchange\(x, numpy\)",
+        ),
+        "a module without a name": (
+            lambda: sx.exchange(tensor(), module_without_name()), TypeError, "names no library",
         ),
         "no memory": (lambda: sx.exchange(3, np), TypeError, "int"),
         "copy": (lambda: sx.exchange(tensor(), np, copy="no"), TypeError, "copy is"),
