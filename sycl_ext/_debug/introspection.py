@@ -52,10 +52,10 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
     Examples
     --------
     >>> import sycl_ext as sx
-    >>> sx.dlpack.capsule_from_pointer(0)
+    >>> sx.dlpack.capsule_from_pointer(0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: there is no managed tensor at address 0: nothing readable is there
+    ValueError: there is no managed tensor at address 0: nothing readable is there; pass the...
     """
     if not is_int(address):
         raise TypeError(
@@ -64,7 +64,8 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
         )
     if not 0 <= address < 1 << 64:
         raise ValueError(
-            f"there is no managed tensor at address {address}: nothing readable is there"
+            f"there is no managed tensor at address {address}: nothing readable is there; pass the "
+            "address of a live DLManagedTensor or DLManagedTensorVersioned"
         )
     return _core.capsule_from_pointer(address, versioned=bool(versioned))
 
