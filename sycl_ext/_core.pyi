@@ -335,7 +335,7 @@ def import_through_table(x: object, /) -> tuple[TensorBase, bool] | None:
     """The memory from a producer's C exchange table, and whether it was made for this call."""
 
 def facts_of_class(cls: type, /) -> int:
-    """The cached bits of _protocols.imports.facts_of_class."""
+    """The cached bits of _protocols.producer_facts.facts_of_class."""
 
 def as_host_view(tensor: TensorBase, /, *, source: object = None) -> HostView:
     """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sycl_ext import _core
 from sycl_ext._devices.device import by_id
 from sycl_ext._negotiation.array_facts import ArrayFacts
-from sycl_ext._negotiation.consumers import Consumer
+from sycl_ext._negotiation.consumer_row import Consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.reads import Reads

@@ -13,11 +13,11 @@ from sycl_ext._debug.trace import LOGGED, note
 from sycl_ext._exchange.attempts import Attempt, copy_entry
 from sycl_ext._exchange.copies import check_no_copy
 from sycl_ext._exchange.decisions import Decision, facts_of, takes_description
-from sycl_ext._negotiation.consumers import Target
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import NO_REFUSALS, refusal_by
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.rules import Plan, kind_of_copy, refusal_of
+from sycl_ext._negotiation.targets import Target
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.tensor import Tensor, as_tensor

@@ -27,10 +27,12 @@ from sycl_ext._devices.placement import (
 from sycl_ext._exchange import attempts
 from sycl_ext._exchange.attempts import Attempt, Flags, Wanted
 from sycl_ext._negotiation.array_facts import ArrayFacts, read_facts
-from sycl_ext._negotiation.consumers import NARROW, Consumer, Target, consumer_for, find_consumer
+from sycl_ext._negotiation.consumer_row import NARROW, Consumer
+from sycl_ext._negotiation.consumers import consumer_for
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.reads import Reads
 from sycl_ext._negotiation.rules import Plan, Route, refusal_of
+from sycl_ext._negotiation.targets import Target, find_consumer
 
 
 class Resolved(NamedTuple):

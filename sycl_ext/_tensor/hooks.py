@@ -7,7 +7,7 @@ from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._negotiation.kinds import ALLOCATED
-from sycl_ext._protocols import exports, imports
+from sycl_ext._protocols import exports, imports, producer_facts
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
 from sycl_ext._setup import runtimes
 from sycl_ext._tensor import async_copy, host_view, tensor
@@ -25,7 +25,7 @@ def connect() -> None:
         "numpy_dtype": numpy_dtype,
         "make_room": memory_use.make_room,
         "decide": rules.decide,
-        "facts_of_class": imports.facts_of_class,
+        "facts_of_class": producer_facts.facts_of_class,
         "shared_queue": device.shared_queue,
         "import_slowly": imports.import_slowly,
         "export_slowly": exports.export,

@@ -10,7 +10,8 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.kinds import is_capsule
-from sycl_ext._protocols import imports, sources
+from sycl_ext._protocols import sources
+from sycl_ext._protocols.producer_facts import Facts, facts_of
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.views import Views
@@ -79,7 +80,7 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     """Return a host view of any object, for the core's `host_view`."""
     x = sources.strong(x)
     may_be_it = isinstance(x, HostView) and copy is not True and not x.reversed
-    if may_be_it and imports.facts_of(x) & imports.Facts.IS_TENSOR:
+    if may_be_it and facts_of(x) & Facts.IS_TENSOR:
         return x  # type: ignore[no-any-return]
     source = _core.find_memory(x, copy=copy)
     plan = sources.plan_for(sources.facts_of(source), HOST, copy).check()

@@ -10,7 +10,7 @@ from sycl_ext import _core
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.kinds import Shape, UsmType, check_flag, check_usm_type, is_int
-from sycl_ext._protocols import imports
+from sycl_ext._protocols.moving import move
 from sycl_ext._tensor import filling, indexing
 from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.async_copy import AsyncCopy
@@ -276,7 +276,7 @@ class Views(Array):
         queue = queue_from(stream) if names_queue else None
         if queue is not None:
             queue.wait()
-        moved = imports.move(_core.as_usm(self), where, allowed, usm_type)
+        moved = move(_core.as_usm(self), where, allowed, usm_type)
         if queue is not None:
             _core.order_after(queue, moved)
         return moved  # type: ignore[return-value]

@@ -64,7 +64,7 @@ class Consumer:
 
     def loaded(self) -> tuple[Any, Callable[[Any], Any]]:
         """Return the consumer for `exchange`, and the function that takes an array."""
-        from sycl_ext._negotiation.consumers import find_consumer
+        from sycl_ext._negotiation.targets import find_consumer
 
         if not isinstance(self.load, str):
             function = self.load()

@@ -16,7 +16,7 @@ import numpy as np
 import sycl_ext as sx
 from consumers import Consumer
 from sycl_ext import _core
-from sycl_ext._negotiation.consumers import find_consumer
+from sycl_ext._negotiation.targets import find_consumer
 
 DTYPES = tuple(name for name, *_ in _core.DTYPES)
 SHAPE = (4, 6)

@@ -8,7 +8,8 @@ import pytest
 
 import seen
 from quirks import CASES, DTYPES, LAYOUTS, NAMES
-from sycl_ext._negotiation.consumers import NARROW, WIDE, consumer_for
+from sycl_ext._negotiation.consumer_row import NARROW
+from sycl_ext._negotiation.consumers import WIDE, consumer_for
 from sycl_ext._negotiation.reads import Reads
 
 KIND = "consumer"

@@ -9,7 +9,8 @@ import pytest
 
 import sycl_ext as sx
 from sycl_ext._negotiation.array_facts import ArrayFacts
-from sycl_ext._negotiation.consumers import CONSUMERS, NARROW, Consumer
+from sycl_ext._negotiation.consumer_row import NARROW, Consumer
+from sycl_ext._negotiation.consumers import CONSUMERS
 from sycl_ext._negotiation.reads import Reads
 
 PLAIN = ArrayFacts(

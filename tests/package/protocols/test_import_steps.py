@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from sycl_ext._protocols import imports
+from sycl_ext._protocols import imports, producer_facts
 
 
 class Subclass(np.ndarray):
@@ -70,7 +70,7 @@ def import_of(x, *, dlpack_only=False, view=None, refusals=()):
         copy=None,
         device=None,
         usm_type=None,
-        facts=imports.facts_of(x),
+        facts=producer_facts.facts_of(x),
     )
 
 

@@ -13,7 +13,7 @@ import samples
 import sycl_ext as sx
 from dlpack_conformance.structs import managed_in
 from samples import values
-from sycl_ext._negotiation import consumers
+from sycl_ext._negotiation import consumers, targets
 
 
 def address(array):
@@ -168,7 +168,7 @@ def test_direct_dpnp_construction_gives_what_from_dlpack_gives(monkeypatch, name
     taken = consumers._dpnp_described(dpnp.from_dlpack)
     described = consumers.consumer_for("dpnp", dpnp.__version__)
     counted = replace(described, described=lambda _: lambda x: called.append(x) or taken(x))
-    monkeypatch.setattr(consumers, "consumer_for", lambda *_: counted)
+    monkeypatch.setattr(targets, "consumer_for", lambda *_: counted)
     library = types.ModuleType("dpnp")  # for which no decision is kept
     library.from_dlpack = dpnp.from_dlpack
     result = sx.exchange(x, library)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to a producer by DLPack's Python protocol: where it is, for a view, for a copy.
+
+A refusal is an exception that the producer raised; it is appended to `refusals`.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from sycl_ext import _core
+from sycl_ext._debug.trace import note
+from sycl_ext._devices import queues
+from sycl_ext._devices.device import shared_queue
+from sycl_ext._devices.placement import NamedDevice, resolve
+from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
+from sycl_ext._negotiation.errors import NO_REFUSALS, CopyRefusedError
+from sycl_ext._negotiation.producers import advice_for, why_withheld
+from sycl_ext._protocols.producer_facts import Facts, facts_of
+
+Refusals: TypeAlias = list[Exception]
+
+_REFUSED: Final = object()
+
+
+def _ask(refusals: Refusals, question: Callable[[], Any]) -> Any:
+    """Return the answer of a producer; `_REFUSED`: it raised, which is now a refusal."""
+    try:
+        return question()
+    except NO_REFUSALS:
+        raise
+    except Exception as error:
+        refusals.append(error)
+        return _REFUSED
+
+
+def announced_device(x: Any, refusals: Refusals) -> DLDevice | None:
+    """Return the result of ``__dlpack_device__``; None: it raised, which is now a refusal."""
+    answer = _ask(refusals, lambda: x.__dlpack_device__())
+    if answer is _REFUSED:
+        return None
+    device = as_dl_device(answer)
+    if not all(-(1 << 31) <= number < 1 << 31 for number in device):
+        raise BufferError(
+            f"the {type(x).__name__} names device {device}, and the numbers of DLPack have 32 bits"
+        )
+    return device
+
+
+def ask_view(
+    x: Any,
+    device: DLDevice,
+    refusals: Refusals,
+    *,
+    facts: int,
+    never_copy: bool,
+    may_be_base: bool,
+) -> _core.TensorBase | None:
+    """Return a view of the memory in its place; None: it was refused, or the device is unknown."""
+    named = resolve(device)
+    if facts & Facts.MAY_WITHHOLD and _ask(refusals, lambda: _require_not_withheld(x)):
+        return None
+    has_name = named.native is not None or named.is_host or named.may_be_host
+    if device[0] != DeviceType.ONE_API and not has_name:
+        return None
+    stream, producer_queue = _stream_of(x, device, named)
+    other_runtime = producer_queue is queues.OTHER_RUNTIME
+    keywords = {"max_version": _core.DLPACK_VERSION, **stream}
+    if never_copy:
+        keywords["copy"] = False
+    capsule, queue = _ask_for_view_capsule(x, keywords, refusals), None
+    if capsule is not _REFUSED:
+        if producer_queue is not None and not other_runtime:
+            queue = queues.queue_from(producer_queue)
+    elif isinstance(refusals[-1], TypeError):
+        capsule = _ask_without_keywords(x, refusals)
+    if capsule is _REFUSED:
+        return None
+    try:
+        readonly = bool(facts & Facts.IMMUTABLE)
+        base = x if may_be_base and facts & Facts.IS_BASE and not readonly else None
+        return _core.import_capsule(x, capsule, device, never_copy, readonly, queue, base)
+    except BufferError as error:
+        # Its memory is unknown to our driver, cannot be read, or is not there; the producer may
+        # still make a copy on the host.
+        may_copy = other_runtime or named.may_be_host or advice_for(x)
+        if not may_copy or isinstance(error, CopyRefusedError):
+            raise
+        refusals.append(error)
+        return None
+
+
+def _stream_of(x: Any, device: DLDevice, named: NamedDevice) -> tuple[dict[str, Any], Any]:
+    """Return ``stream=`` of a request, and the producer's own queue or `queues.OTHER_RUNTIME`.
+
+    A library without SYCL orders its work before later work on its own stream. A producer of
+    another SYCL runtime does not take our queue, so ``None`` asks it for complete data.
+    """
+    if named.native is not None:
+        return {"stream": _core.native_stream(named.native[0])}, None
+    if named.entry is None:
+        return {}, None
+    queue = queues.producer_queue(x)
+    if queue is queues.OTHER_RUNTIME:
+        return {"stream": None}, queue
+    return {"stream": queue or shared_queue(device[1])}, queue
+
+
+def _ask_for_view_capsule(x: Any, keywords: dict[str, Any], refusals: Refusals) -> object:
+    """Ask for a view, unless the core has done so; torch once more, with its device guard."""
+    is_final = any(not isinstance(error, BufferError) for error in refusals)
+    if refusals and (is_final or not queues.is_torch_class(type(x))):
+        return _REFUSED
+    refusals.clear()
+    return _ask(refusals, lambda: _ask_for_capsule(x, **keywords))
+
+
+def _require_not_withheld(x: Any) -> None:
+    if (reason := why_withheld(x)) is not None:
+        raise BufferError(reason)
+
+
+def _ask_for_capsule(x: Any, **keywords: Any) -> object:
+    with queues.device_guard(x):
+        return x.__dlpack__(**keywords)
+
+
+def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
+    """Call a producer that predates the keywords, and wait for its queue: it has no ``stream``.
+
+    The last refusal is its exception for the keywords.
+    """
+    try:
+        capsule = x.__dlpack__()
+        queue = getattr(x, "sycl_queue", None)
+        if queue is not None:
+            queues.queue_from(queue).wait()
+    except NO_REFUSALS:
+        raise
+    except (TypeError, Warning):  # a warning that is raised as an error is about this second call
+        return _REFUSED
+    except Exception as second:
+        refusals[-1] = second
+        return _REFUSED
+    refusals.pop()
+    return capsule
+
+
+def ask_copy(
+    x: Any, device: DLDevice, copy: bool | None, refusals: Refusals
+) -> _core.TensorBase | None:
+    """Return the producer's copy on a device; None: it refused, or `copy` is False."""
+    if copy is False:
+        return None
+
+    def question() -> _core.TensorBase:
+        if facts_of(x) & Facts.MAY_WITHHOLD:
+            _require_not_withheld(x)
+        version = _core.DLPACK_VERSION
+        capsule = _ask_for_capsule(x, max_version=version, dl_device=device, copy=copy)
+        return _core.import_capsule(x, capsule, device)
+
+    tensor = _ask(refusals, question)  # a producer that ignores dl_device counts as refusing it
+    if tensor is _REFUSED:
+        return None
+    note(f"the producer's copy to {device}", tensor, 1)
+    return tensor  # type: ignore[no-any-return]

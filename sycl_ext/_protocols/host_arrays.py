@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of NumPy and buffers, and advice for an object that has no memory to import."""
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from sycl_ext import _core
+from sycl_ext._negotiation.producers import advice_for, definer
+from sycl_ext._protocols.dtypes import dtype_name
+from sycl_ext._protocols.producer_facts import DESCRIPTION_METHODS, DLPACK_METHODS
+
+
+def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
+    """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
+    owner, array = array, np.asarray(array)  # the attributes of a subclass are not trusted
+    name = _exchanged_dtype(array.dtype)
+    itemsize = array.itemsize
+    if any(  # the stride of a length of 1 is never used
+        stride % itemsize
+        for stride, length in zip(array.strides, array.shape, strict=True)
+        if length > 1
+    ):
+        raise BufferError(
+            f"the strides {array.strides} of the array are not multiples of its itemsize, "
+            f"{itemsize} bytes; copy it with numpy.ascontiguousarray"
+        )
+    strides = [stride // itemsize for stride in array.strides]
+    pointer = array.__array_interface__["data"][0] if array.size else 0
+    readonly = not array.flags.writeable
+    return _core.borrow(pointer, name, array.shape, strides, readonly, owner)
+
+
+def _exchanged_dtype(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype; BufferError if memory of that dtype is not exchanged."""
+    try:
+        return dtype_name(dtype, of_memory=True)
+    except ValueError as error:  # of an argument; here a producer cannot export
+        raise BufferError(str(error)) from None
+
+
+def from_buffer(x: Any) -> _core.TensorBase:
+    try:
+        view = memoryview(x)
+    except TypeError:
+        raise TypeError(
+            f"an object of type {type(x).__name__} offers no memory: it has neither "
+            f"__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol; {way_in(x)}"
+        ) from None
+    if isinstance(view.obj, np.generic):  # a scalar, such as a date, may offer its bytes
+        _exchanged_dtype(view.obj.dtype)
+    try:
+        array = np.asarray(view)
+    except (ValueError, TypeError, RuntimeError, NotImplementedError) as error:
+        raise BufferError(
+            f"the {type(x).__name__} offers a buffer of format {view.format!r}, which NumPy does "
+            f"not read ({error}); pass numpy.frombuffer(x, dtype), where dtype is that of the "
+            'elements, or "uint8" for its bytes'
+        ) from error
+    return from_ndarray(array)
+
+
+def has_buffer(x: Any) -> bool:
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    except BufferError:  # it has one that cannot be exported now
+        pass
+    return True
+
+
+def way_in(x: Any) -> str:
+    """Return advice for an object without memory."""
+    if way_out := advice_for(x):
+        return way_out.removeprefix("; ")
+    if definer(type(getattr(x, "data", None)), *DLPACK_METHODS, DESCRIPTION_METHODS[0]):
+        return "pass x.data, which is an array"  # of xarray, over any library
+    arrays = ("__array__", "__array_interface__")  # pillow's images have only the second
+    if isinstance(x, (int, float, complex)) or any(hasattr(type(x), name) for name in arrays):
+        return "make an array of it with numpy.asarray(x, dtype)"
+    if isinstance(x, (list, tuple)):
+        with suppress(Exception):  # of unequal lengths, or of arrays on a device
+            _exchanged_dtype(np.asarray(x).dtype)
+            return "make an array of it with numpy.asarray(x, dtype)"
+        return "make one array of its elements in their library, and pass that"
+    return "pass an array, such as one of NumPy, dpnp or torch"

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last step of every import: the tensor goes to the requested device."""
+
+from sycl_ext import _core
+from sycl_ext._debug.trace import note
+from sycl_ext._devices.placement import Placement, place
+from sycl_ext._negotiation.kinds import UsmType
+from sycl_ext._negotiation.rules import Route, kind_of_copy
+from sycl_ext._protocols import sources
+
+
+def move(
+    tensor: _core.TensorBase,
+    placement: Placement | None,
+    copy: bool | None,
+    usm_type: UsmType | None = None,
+) -> _core.TensorBase:
+    """Bring a tensor to a device, into a kind of USM: without a copy, with one, or not at all."""
+    if tensor.entry_id is None:
+        tensor = _core.as_usm(tensor, thorough=copy is False)  # not found: refused
+    is_host_memory = tensor.entry_id is None
+    if is_host_memory and placement is None:
+        placement = place(None)
+    elif placement is None and copy is None and usm_type in (None, tensor.usm_type):
+        note(Route.VIEW.value, tensor, 0)
+        return tensor
+    target = sources.tensor_device(tensor) if placement is None else placement.device
+    queue = None if placement is None else placement.queue
+    plan = sources.plan_for(
+        sources.facts_of(tensor), target.__dlpack_device__(), copy, ours=True, usm_type=usm_type
+    ).check()
+    note(plan.route.value, tensor, plan.copies)
+    if plan.route is not Route.VIEW:
+        kind = usm_type or kind_of_copy(tensor.usm_type, target.usm_types)
+        return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
+    if is_host_memory:
+        return _core.adopt(tensor, target._entry, queue=queue)
+    if queue is None:
+        return tensor
+    _core.order_after(queue, tensor)
+    return _core.on_queue(tensor, queue)

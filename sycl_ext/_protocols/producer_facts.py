@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The known facts of a producer: which protocols may be used for it, and how."""
+
+import sys
+from enum import IntFlag, auto
+from typing import Any
+
+import numpy as np
+
+from sycl_ext import _core
+from sycl_ext._devices import queues
+from sycl_ext._negotiation.producers import definer, is_of, known
+
+
+class Facts(IntFlag):
+    """The known facts of a producer's class. The core reads the first seven (``ProducerClass``)."""
+
+    FROM_DLPACK = auto()  # the core may ask for a view by DLPack
+    AS_TENSOR = auto()  # the same, where other protocols are allowed
+    SHOWS_QUEUE = auto()
+    HAS_LAZY_STATE = auto()
+    IS_BASE = auto()  # the array keeps its memory alive, and so is the base of a view
+    HAS_TABLE = auto()  # its C exchange table is not older than its ``__dlpack__``
+    IS_TENSOR = auto()  # of this package, with DLPack methods of this package
+    DLPACK_FIRST = auto()  # before ``__sycl_usm_array_interface__``
+    IMMUTABLE = auto()
+    MAY_WITHHOLD = auto()
+    DESCRIBES = auto()  # the description is not older than ``__dlpack__``
+    IS_NDARRAY = auto()  # of NumPy, with DLPack methods of NumPy
+
+
+#: Shortcuts past DLPack, which a class or an instance with DLPack methods of its own does not have.
+_SHORTCUTS = Facts.IS_BASE | Facts.HAS_TABLE | Facts.IS_TENSOR | Facts.DESCRIBES | Facts.IS_NDARRAY
+
+#: The protocols of memory, and the methods by which a class defines each.
+DLPACK_METHODS = ("__dlpack__", "__dlpack_device__")
+TABLE_METHODS = ("__dlpack_c_exchange_api__",)
+DESCRIPTION_METHODS = ("__sycl_usm_array_interface__", "__getattr__", "__getattribute__")
+
+
+def facts_of_class(cls: type) -> int:
+    """Return the known facts of a producer's class, as bits; the core caches the answer.
+
+    A protocol is a shortcut past DLPack only where the class that defines it is not a base of the
+    class that defines DLPack. So a subclass that overrides ``__dlpack__``, perhaps to refuse, is
+    asked by DLPack, although it inherits the memory and the other protocols of its base.
+    """
+    dlpack = definer(cls, *DLPACK_METHODS)
+    method = definer(cls, "__dlpack__")
+    has_table = _is_not_overridden(cls, TABLE_METHODS, dlpack) and not _intercepts_torch(cls)
+    describes = _is_not_overridden(cls, DESCRIPTION_METHODS, dlpack)
+    is_ndarray = issubclass(cls, np.ndarray) and dlpack is np.ndarray
+    immutable = known(cls, "immutable")
+    may_withhold = known(cls, "withheld")
+    # Not where a subclass describes its memory by a method of its own.
+    owners = [definer(cls, name) for name in (*DLPACK_METHODS, DESCRIPTION_METHODS[0])]
+    dlpack_first = all(owner and is_of(owner, "waits_in_description") for owner in owners)
+    lazy = [name for name in ("requires_grad", "is_conj", "is_neg") if definer(cls, name)]
+    from_dlpack = (
+        (method is not None or has_table)
+        and not immutable
+        and (has_table or not may_withhold)
+        and (cls is np.ndarray or not is_ndarray)
+    )
+    facts = {
+        Facts.FROM_DLPACK: from_dlpack,
+        Facts.AS_TENSOR: from_dlpack and (dlpack_first or not describes),
+        Facts.SHOWS_QUEUE: definer(cls, "sycl_queue") is not None or queues.is_torch_class(cls),
+        Facts.HAS_LAZY_STATE: bool(lazy),
+        Facts.IS_BASE: is_ndarray or dlpack_first,
+        Facts.HAS_TABLE: has_table,
+        Facts.IS_TENSOR: dlpack is _core.TensorBase,
+        Facts.DLPACK_FIRST: dlpack_first,
+        Facts.IMMUTABLE: immutable,
+        Facts.MAY_WITHHOLD: may_withhold,
+        Facts.DESCRIBES: describes,
+        Facts.IS_NDARRAY: is_ndarray,
+    }
+    return sum(fact for fact, is_so in facts.items() if is_so)
+
+
+def facts_of(x: object) -> int:
+    """Return the facts of a producer: those of its class, without what its own attributes hide."""
+    facts = _core.facts_of_class(type(x))
+    try:
+        own = object.__getattribute__(x, "__dict__")  # runs no ``__getattribute__`` of the class
+    except Exception:
+        return facts
+    if not isinstance(own, dict):
+        return facts
+    if not own.keys().isdisjoint(DLPACK_METHODS):
+        facts &= ~_SHORTCUTS
+    return facts | Facts.DESCRIBES if DESCRIPTION_METHODS[0] in own else facts
+
+
+def _is_not_overridden(cls: type, names: tuple[str, ...], by: type | None) -> bool:
+    """Return whether a class defines a protocol at least as far from `object` as `by` is."""
+    owner = definer(cls, *names)
+    if owner is None or by is None:
+        return owner is not None
+    return cls.__mro__.index(owner) <= cls.__mro__.index(by)
+
+
+def _intercepts_torch(cls: Any) -> bool:
+    """Return whether calls of torch's methods go to a ``__torch_function__`` of a subclass.
+
+    It may refuse ``__dlpack__``, and the C exchange table does not ask it.
+    """
+    if not queues.is_torch_class(cls):
+        return False
+    torch = sys.modules["torch"]
+    disabled = torch._C._disabled_torch_function_impl
+    is_own = definer(cls, "__torch_function__") is not torch.Tensor
+    return is_own and cls.__torch_function__ is not disabled
