@@ -611,6 +611,12 @@ class _test:  # noqa: N801
         """The number of waits that a signal handler has ended so far."""
 
     @staticmethod
+    def set_staging_plan(
+        block_bytes: SupportsIndex, blocks: SupportsIndex, threads: SupportsIndex
+    ) -> None:
+        """Has all copies go through such blocks of host memory; 0 bytes: the usual plan again."""
+
+    @staticmethod
     def waits_of_main_thread() -> int:
         """The number of waits of the main thread that a signal may end now."""
 

@@ -57,12 +57,13 @@ struct Locks {
   // or registers memory with it.
   Mutex making{0}, host_registrations{1};
   // Neither the runtime nor Python is called under the other locks.
-  Mutex extents{2}, deferred_frees{3}, async_errors{4}, pools{5}, helper{6}, named_queues{7};
+  Mutex extents{2}, deferred_frees{3}, async_errors{4}, pools{5}, helper{6}, named_queues{7},
+      shared_work{8};
 
   template <class Do>
   void for_each(const Do& act) {
-    auto& [a, b, c, d, e, f, g, h] = *this;  // all of them, or it does not compile
-    for (Mutex* const lock : {&a, &b, &c, &d, &e, &f, &g, &h}) act(*lock);
+    auto& [a, b, c, d, e, f, g, h, i] = *this;  // all of them, or it does not compile
+    for (Mutex* const lock : {&a, &b, &c, &d, &e, &f, &g, &h, &i}) act(*lock);
   }
 };
 inline Locks locks;

@@ -17,6 +17,7 @@
 #include "runtime/sycl/runtimes.hpp"
 #include "runtime/sycl/untrusted.hpp"
 #include "runtime/sycl/usm_kind.hpp"
+#include "tensor/staging.hpp"
 
 namespace sycl_ext {
 
@@ -82,6 +83,12 @@ void bind_devices(py::module_& m) {
   tests.def("interrupted_waits", &interrupted_waits);
   tests.def("deferred_frees", &deferred_frees);
   tests.def("live_allocations", &live_allocations);
+  tests.def(
+      "set_staging_plan",
+      [](std::size_t block_bytes, int blocks, int threads) {
+        set_staging_plan({block_bytes, blocks, threads});
+      },
+      py::arg("block_bytes"), py::arg("blocks"), py::arg("threads"));
   py::class_<Queue>(m, "Queue").def("wait", &Queue::wait).def("capsule", [](const Queue& queue) {
     return reference_capsule(queue.new_reference(), "SyclQueueRef");
   });

@@ -10,18 +10,14 @@
 #include "base/interpreter.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/memory/host_registration.hpp"
-#include "tensor/strided.hpp"
+#include "tensor/staging.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
-// Staging uses blocks of this size, so a copy of any size needs little extra memory.
-constexpr std::size_t block_bytes = std::size_t{4} << 20;
 // Up to this size, one command copies without staging.
 constexpr std::size_t direct_bytes = std::size_t{256} << 10;
-// One queue command costs about as much time as moving this many bytes.
-constexpr std::size_t command_bytes = std::size_t{32} << 10;
 
 bool overlap(const Tensor& a, const Tensor& b) {
   const ByteRange x = byte_range(a), y = byte_range(b);
@@ -36,68 +32,6 @@ Layout compact_layout_of(const Tensor& tensor, Order order = Order::c) {
 
 CopyLoops loops_of(const Tensor& to, const Tensor& from) {
   return make_loops(to.data, to.layout, from.data, from.layout, to.dtype->itemsize());
-}
-
-// The bytes of the source of a set of loops: from the lowest to the highest element.
-Extent source_span(const CopyLoops& loops) {
-  Extent span{0, static_cast<std::int64_t>(loops.itemsize)};
-  for (int i = 0; i < loops.ndim; ++i) {
-    const std::int64_t reach = (loops.axes[i].count - 1) * loops.axes[i].from;
-    std::int64_t& bound = reach < 0 ? span.begin : span.end;
-    bound += reach;
-  }
-  return span;
-}
-
-// The two halves of loops over several elements.  The loops are divided along the axis that reaches
-// furthest on `side`.
-std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyAxis::* side) {
-  const auto reach = [side](const CopyAxis& axis) {
-    return axis.count > 1 ? std::abs((axis.count - 1) * (axis.*side)) : -1;
-  };
-  const auto widest = std::max_element(
-      loops.axes.begin(), loops.axes.begin() + loops.ndim,
-      [reach](const CopyAxis& a, const CopyAxis& b) { return reach(a) < reach(b); });
-  const auto axis = widest - loops.axes.begin();
-  const std::int64_t half = widest->count / 2;
-  CopyLoops first = loops, second = loops;
-  first.axes[axis].count = half;
-  second.axes[axis].count -= half;
-  second.to += half * widest->to;
-  second.from += half * widest->from;
-  return {first, second};
-}
-
-// A copy through a compact block: loops into the block, and loops out of it, in the order of the
-// loops.
-struct ThroughBlock {
-  CopyLoops in, out;
-
-  ThroughBlock(const CopyLoops& loops, std::byte* block) : in(loops), out(loops) {
-    in.to = block;
-    out.from = block;
-    auto step = static_cast<std::int64_t>(loops.itemsize);
-    for (int i = loops.ndim - 1; i >= 0; --i) {
-      in.axes[i].to = step;
-      out.axes[i].from = step;
-      step *= loops.axes[i].count;
-    }
-    merge_axes(&in);
-    merge_axes(&out);
-  }
-};
-
-// Divides loops into pieces for which `fits` returns true, and calls `body` with each piece.
-template <class Fits, class Body>
-void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const Fits& fits,
-                    const Body& body) {
-  if (loops.nbytes() == loops.itemsize || fits(loops)) {
-    body(loops);
-    return;
-  }
-  const auto halves = split(loops, side);
-  for_each_piece(halves.first, side, fits, body);
-  for_each_piece(halves.second, side, fits, body);
 }
 
 // Keeps blocks until the commands of the queues are over, unless `done()` was called.  `done()` is
@@ -126,85 +60,6 @@ class KeptWhileBusy {
   std::unique_ptr<Kept> kept_;
 };
 
-// Two blocks of host memory that a queue copies to and from at full speed.  They are used in turn:
-// while the queue fills or empties one block, the host works on the other.
-class Staging {
- public:
-  Staging(const Entry& entry, std::size_t nbytes)
-      : queue_(entry.commands()), blocks_{make_block(entry, nbytes), make_block(entry, nbytes)} {}
-
-  // Device -> host: fetches the span of a piece, which is scattered while the next one is fetched.
-  void fetch(const CopyLoops& piece) {
-    const Extent span = source_span(piece);
-    Block& block = next();
-    block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes())};
-    block.fetched = piece;
-    block.fetched->from = block.memory->data - span.begin;
-  }
-
-  // Host -> device: gathers a piece, and stores it while the next piece is gathered.  Each run of
-  // the target is a command; one wait covers all commands of a piece.
-  void store(const CopyLoops& piece) {
-    Block& block = next();
-    const ThroughBlock copy(piece, block.memory->data);
-    copy_strided(copy.in);
-    const std::size_t run = copy.out.run();
-    for_each(copy.out.axes.data(), copy.out.outer_ndim(), copy.out.to, copy.out.from,
-             [&](std::byte* to, const std::byte* from) {
-               block.events.push_back(queue_.submit_copy(to, from, run));
-             });
-  }
-
-  void finish() {
-    next();
-    next();
-    queue_.finish({});
-  }
-
- private:
-  struct Block {
-    Memory memory;
-    std::vector<Event> events = {};         // of all commands that use it
-    std::optional<CopyLoops> fetched = {};  // what these commands fetch into it
-  };
-  // Each block is kept while commands of the queue may touch it.
-  static Block make_block(const Entry& entry, std::size_t nbytes) {
-    const std::size_t size = std::min(nbytes, block_bytes);
-    return {has_usm(entry, UsmKind::host) ? allocate(entry, UsmKind::host, size)
-                                          : allocate_host(size, entry.commands())};
-  }
-  // The other block, after its commands are done and the data that they fetched is scattered.
-  Block& next() {
-    turn_ = 1 - turn_;
-    Block& block = blocks_[turn_];
-    wait_for_all(std::exchange(block.events, {}));
-    if (block.fetched) copy_strided(*block.fetched);
-    block.fetched.reset();
-    return block;
-  }
-
-  const Queue& queue_;
-  Block blocks_[2];
-  int turn_ = 0;
-};
-
-// A whole span is fetched unless it is mostly gaps, because reading the gaps between elements is
-// harmless.
-bool fits_fetch(const CopyLoops& loops) {
-  const std::size_t fetched = source_span(loops).nbytes();
-  const std::size_t runs = loops.nbytes() / loops.run();
-  return fetched <= block_bytes && fetched <= loops.nbytes() + runs * command_bytes;
-}
-
-// Each run of the target is a separate command, because the gaps between runs belong to other code.
-// The event of a command is kept until the command is done, so a piece has a limited number of
-// runs.
-bool fits_block(const CopyLoops& loops) {
-  constexpr std::size_t most_runs = 4096;
-  const std::size_t run = ThroughBlock(loops, nullptr).out.run();
-  return loops.nbytes() <= block_bytes && loops.nbytes() / run <= most_runs;
-}
-
 enum class HostSide : std::uint8_t { source, target };
 
 // Between host and device.  One command is best for few bytes, or if the driver copies from and to
@@ -218,24 +73,22 @@ void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host,
     entry.commands().copy(loops.to, loops.from, loops.nbytes());
     return;
   }
-  Staging staging(entry, to_host ? source_span(loops).nbytes() : loops.nbytes());
   if (to_host) {
-    for_each_piece(loops, &CopyAxis::from, fits_fetch,
-                   [&](const CopyLoops& piece) { staging.fetch(piece); });
+    Staging(entry, source_span(loops).nbytes()).fetch(loops);
   } else {
-    for_each_piece(loops, &CopyAxis::to, fits_block,
-                   [&](const CopyLoops& piece) { staging.store(piece); });
+    Staging(entry, loops.nbytes()).store(loops);
   }
-  staging.finish();
 }
 
 // Device -> device if one command cannot do it: block by block through host memory.
 void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
-  const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
+  const std::size_t most = staging_plan(loops.nbytes()).block_bytes;
+  const Memory collected = allocate_host(std::min(loops.nbytes(), most));
   KeptWhileBusy kept(collected, collected);
   kept.add(from.commands());
   kept.add(to.commands());
-  for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
+  const auto fits = [most](const CopyLoops& piece) { return piece.nbytes() <= most; };
+  for_each_piece(loops, &CopyAxis::to, fits, [&](const CopyLoops& piece) {
     const ThroughBlock copy(piece, collected->data);
     copy_with_host(copy.in, from, HostSide::target);
     copy_with_host(copy.out, to, HostSide::source);

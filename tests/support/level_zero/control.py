@@ -11,12 +11,13 @@ from .build import LIBRARY
 
 COUNTERS = (
     *("calls", "copies", "device_bytes", "imported", "imports", "ipc_handles"),
-    *("live_allocations", "opened_allocations", "running"),
+    *("live_allocations", "most_in_flight", "opened_allocations", "running"),
 )
 SWITCHES = {
     "async_error_next": [],
     "fail_at": [ctypes.c_long],
     "fail_queries": [ctypes.c_long],
+    "leave_host_allocations": [ctypes.c_long],
     "lose_devices": [],
     "set_delay_us": [ctypes.c_long],
 }

@@ -28,6 +28,17 @@ bool may_copy(const void* to, const void* from) {
   return reaches(*target->device, *source->device) || reaches(*source->device, *target->device);
 }
 
+// A copy from its submission to its end.
+struct InFlight {
+  InFlight() {
+    const long now = ++faults().in_flight;
+    long most = faults().most_in_flight;
+    while (most < now && !faults().most_in_flight.compare_exchange_weak(most, now)) {
+    }
+  }
+  ~InFlight() { --faults().in_flight; }
+};
+
 }  // namespace
 
 ZE_API ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void* to,
@@ -36,7 +47,8 @@ ZE_API ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, 
                                                  ze_event_handle_t* waits) {
   if (!may_copy(to, from)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   const auto submit = [=]() -> Work {
-    return [target = Place(to, size), source = Place(from, size), size] {
+    return [counted = std::make_shared<InFlight>(), target = Place(to, size),
+            source = Place(from, size), size] {
       std::memmove(target.bytes(), source.bytes(), size);
       const long number = ++faults().copies;
       if (settings().corrupt && number % settings().corrupt == 0) target.bytes()[size - 1] ^= 1;

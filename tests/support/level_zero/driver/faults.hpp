@@ -2,17 +2,21 @@
 #pragma once
 
 #include <atomic>
+#include <climits>
 
 namespace stand_in {
 
 struct Faults {
   Faults();
 
-  std::atomic<long> calls{0};        // failable calls so far
-  std::atomic<long> fail_at{0};      // the n-th failable call from now on fails; 0: none
-  std::atomic<long> delay_us{0};     // pause before each command
-  std::atomic<long> copies{0};       // copy commands carried out
-  std::atomic<long> running{0};      // commands that are being carried out now
+  std::atomic<long> calls{0};     // failable calls so far
+  std::atomic<long> fail_at{0};   // the n-th failable call from now on fails; 0: none
+  std::atomic<long> delay_us{0};  // pause before each command
+  std::atomic<long> copies{0};    // copy commands carried out
+  std::atomic<long> host_allocations_left{LONG_MAX};  // of host USM; later ones fail
+  std::atomic<long> running{0};                       // commands that are being carried out now
+  std::atomic<long> in_flight{0};  // copy commands that were submitted and are not done
+  std::atomic<long> most_in_flight{0};
   std::atomic<long> imports{0};      // of host memory, so far
   std::atomic<long> ipc_handles{0};  // handles not yet put back
   std::atomic<bool> next_command_fails{false};

@@ -100,6 +100,8 @@ ze_result_t Memory::allocate(ze_memory_type_t type, Device* device, std::size_t 
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
   if (size == 0 || (size > settings().memory && !above_limits))
     return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
+  if (type == ZE_MEMORY_TYPE_HOST && --faults().host_allocations_left < 0)
+    return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   auto block = std::make_shared<Block>();
   block->type = type;
   block->device = device;

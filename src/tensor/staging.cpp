@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/staging.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/shared_work.hpp"
+#include "runtime/devices/device_table.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+// A block is large enough that the cost of its command is small, and a short copy still consists of
+// several pieces.  With a third block the device has work even while the host is late, for example
+// because it naps between two questions.
+constexpr std::size_t largest_block = 2 * mebibyte, smallest_block = mebibyte;
+constexpr int usual_blocks = 3;
+// One thread of the host copies more slowly than a link of a card, and four copy faster.
+constexpr int usual_threads = 4;
+// The least that is worth the time of waking another thread.
+constexpr std::size_t least_of_thread = mebibyte / 4;
+
+struct Measured {
+  std::atomic<std::size_t> block_bytes{0};
+  std::atomic<int> blocks{0}, threads{0};
+};
+Measured measured;
+
+// Copies on several threads.
+void copy_together(const CopyLoops& loops, int threads) {
+  const std::size_t nbytes = loops.nbytes();
+  const auto wanted = std::min<std::size_t>(threads, nbytes / least_of_thread);
+  if (wanted < 2) {
+    copy_strided(loops);
+    return;
+  }
+  std::vector<CopyLoops> pieces;
+  for_each_piece(
+      loops, &CopyAxis::to,
+      [most = nbytes / wanted](const CopyLoops& piece) { return piece.nbytes() <= most; },
+      [&pieces](const CopyLoops& piece) { pieces.push_back(piece); });
+  share_work(threads, pieces.size(),
+             [&pieces](std::size_t i) noexcept { copy_strided(pieces[i]); });
+}
+
+}  // namespace
+
+StagingPlan staging_plan(std::size_t nbytes) noexcept {
+  if (const std::size_t block_bytes = measured.block_bytes) {
+    return {block_bytes, measured.blocks, measured.threads};
+  }
+  const std::size_t quarter = (nbytes / 4 + 4095) / 4096 * 4096;
+  return {std::clamp(quarter, smallest_block, largest_block), usual_blocks,
+          std::clamp(processors() / 2, 1, usual_threads)};
+}
+
+void set_staging_plan(const StagingPlan& plan) noexcept {
+  measured.blocks = std::clamp(plan.blocks, 1, StagingPlan::most_blocks);
+  measured.threads = std::clamp(plan.threads, 1, StagingPlan::most_threads);
+  measured.block_bytes = plan.block_bytes;
+}
+
+Staging::Staging(const Entry& entry, std::size_t nbytes)
+    : entry_(entry),
+      queue_(entry.commands()),
+      plan_(staging_plan(nbytes)),
+      size_(std::min(nbytes, plan_.block_bytes)) {
+  blocks_.reserve(plan_.blocks);
+}
+
+// Each block is kept while commands of the queue may touch it.
+Staging::Block Staging::new_block() const {
+  return {has_usm(entry_, UsmKind::host) ? allocate(entry_, UsmKind::host, size_)
+                                         : allocate_host(size_, queue_)};
+}
+
+// A short copy needs few blocks, and where memory is short, one does.
+bool Staging::has_new_block() {
+  if (blocks_.size() == static_cast<std::size_t>(plan_.blocks)) return false;
+  try {
+    blocks_.push_back(new_block());
+    return true;
+  } catch (const Error& error) {
+    if (blocks_.empty() || error.kind() != Error::Kind::memory) throw;
+    plan_.blocks = static_cast<int>(blocks_.size());
+    return false;
+  }
+}
+
+Staging::Block& Staging::next() {
+  if (has_new_block()) return blocks_.back();
+  Block& block = blocks_[turn_];
+  turn_ = (turn_ + 1) % blocks_.size();
+  end(block);
+  return block;
+}
+
+void Staging::end(Block& block) const {
+  wait_for_all(std::exchange(block.events, {}));
+  if (block.fetched) copy_together(*block.fetched, plan_.threads);
+  block.fetched.reset();
+}
+
+void Staging::finish() {
+  for (std::size_t i = 0; i < blocks_.size(); ++i) end(blocks_[(turn_ + i) % blocks_.size()]);
+  queue_.finish({});
+}
+
+// A whole span is fetched unless it is mostly gaps, because reading the gaps between elements is
+// harmless.
+bool Staging::fits_fetch(const CopyLoops& loops) const {
+  const std::size_t fetched = source_span(loops).nbytes();
+  const std::size_t runs = loops.nbytes() / loops.run();
+  return fetched <= size_ && fetched <= loops.nbytes() + runs * command_bytes;
+}
+
+// Each run of the target is a separate command, because the gaps between runs belong to other code.
+// The event of a command is kept until the command is done, so a piece has a limited number of
+// runs.
+bool Staging::fits_store(const CopyLoops& loops) const {
+  constexpr std::size_t most_runs = 4096;
+  const std::size_t run = ThroughBlock(loops, nullptr).out.run();
+  return loops.nbytes() <= size_ && loops.nbytes() / run <= most_runs;
+}
+
+void Staging::fetch(const CopyLoops& loops) {
+  for_each_piece(
+      loops, &CopyAxis::from, [this](const CopyLoops& piece) { return fits_fetch(piece); },
+      [this](const CopyLoops& piece) {
+        const Extent span = source_span(piece);
+        Block& block = next();
+        block.events = {
+            queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes())};
+        block.fetched = piece;
+        block.fetched->from = block.memory->data - span.begin;
+      });
+  finish();
+}
+
+void Staging::store(const CopyLoops& loops) {
+  for_each_piece(
+      loops, &CopyAxis::to, [this](const CopyLoops& piece) { return fits_store(piece); },
+      [this](const CopyLoops& piece) {
+        Block& block = next();
+        const ThroughBlock copy(piece, block.memory->data);
+        copy_together(copy.in, plan_.threads);
+        const std::size_t run = copy.out.run();
+        for_each(copy.out.axes.data(), copy.out.outer_ndim(), copy.out.to, copy.out.from,
+                 [&](std::byte* to, const std::byte* from) {
+                   block.events.push_back(queue_.submit_copy(to, from, run));
+                 });
+      });
+  finish();
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies between pageable memory and a device, in blocks of host memory that are used in turn."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import sycl_ext as sx
+from samples import bits, values
+from sycl_ext import _core
+
+MIB = 1 << 20
+ALL = 1 << 60
+
+
+@pytest.fixture
+def plan():
+    """Sets the staging of all copies of a test."""
+    yield _core._test.set_staging_plan
+    _core._test.set_staging_plan(0, 0, 0)
+
+
+def in_flight(adapter, copy):
+    """The most commands that the device had at one time during a copy."""
+    adapter.fakegpu_set_delay_us(2000)
+    adapter.fakegpu_most_in_flight()
+    try:
+        result = copy()
+    finally:
+        adapter.fakegpu_set_delay_us(0)
+    return result, adapter.fakegpu_most_in_flight()
+
+
+@pytest.mark.parametrize("nbytes", [3 * MIB, 20 * MIB])
+def test_host_copies_while_the_device_has_two_blocks(gpu, adapter, nbytes):
+    """The host works on a third one.  In one command, neither would work while the other does."""
+    array = values((nbytes // 4,), "int32")
+    tensor = sx.empty(array.shape, "int32", device=gpu)
+    _, most = in_flight(adapter, lambda: tensor.copy_from(array))
+    assert most == 3  # the device works on the first two while the host fills the third
+    back, most = in_flight(adapter, lambda: tensor.to_numpy())
+    assert most == 3
+    assert bits(back) == bits(array)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_device_has_as_many_commands_as_there_are_blocks(gpu, adapter, plan, number):
+    array = values((4 * MIB,), "uint8")
+    tensor = sx.empty(array.shape, "uint8", device=gpu)
+    plan(MIB // 2, number, 1)
+    _, most = in_flight(adapter, lambda: tensor.copy_from(array))
+    assert most == number
+    back, most = in_flight(adapter, lambda: tensor.to_numpy())
+    assert most == number
+    assert bits(back) == bits(array)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("key", [
+    (slice(None), slice(None)),
+    (slice(None, None, -1), slice(None)),
+    (slice(None), slice(1, None, 2)),
+    (slice(7), slice(None)),
+])  # fmt: skip
+def test_threads_of_the_host_copy_the_same_elements(gpu, plan, threads, key):
+    array = values((1500, 1000), "int32")
+    tensor = sx.empty(array.shape, "int32", device=gpu)
+    plan(MIB, 3, threads)
+    tensor[key].copy_from(array[key])
+    assert bits(tensor[key].to_numpy()) == bits(array[key])
+    tensor.T.copy_from(array.T[::-1])
+    assert bits(tensor.T.to_numpy()) == bits(array.T[::-1])
+
+
+def test_copies_of_several_threads_at_once(gpu, plan):
+    """The helpers take one job at a time; the other copies do without."""
+    plan(MIB, 3, 4)
+
+    def there_and_back(seed):
+        array = values((3 * MIB,), "uint8", seed=seed)
+        return bits(sx.as_tensor(array, device=gpu).to_numpy()) == bits(array)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(there_and_back, range(12)))
+
+
+def test_copy_with_room_for_one_block(gpu, adapter, plan):
+    """Memory for the others is missing: the copy takes longer, and does not fail."""
+    array = values((20 * MIB,), "uint8")
+    tensor = sx.empty(array.shape, "uint8", device=gpu)
+    plan(5 * MIB, 3, 1)  # above the limit of the runtime's pools
+    sx.memory.release_cached()
+    for room in (1, 0):
+        adapter.fakegpu_leave_host_allocations(room)
+        try:
+            if room:
+                _, most = in_flight(adapter, lambda: tensor.copy_from(array))
+                assert most == 1
+            else:
+                sx.memory.release_cached()
+                with pytest.raises(MemoryError, match="of 'host' USM"):
+                    tensor.to_numpy()
+        finally:
+            adapter.fakegpu_leave_host_allocations(ALL)
+    back, most = in_flight(adapter, lambda: tensor.to_numpy())
+    assert most == 3
+    assert bits(back) == bits(array)
