@@ -186,7 +186,8 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
 PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& options) {
   Imported imported = consume_capsule(capsule, options.content);
   if (imported.copied && options.never_copy) {
-    fail(Error::Kind::copy_refused, "copy=False, and the ", Py_TYPE(x)->tp_name, " made a copy");
+    fail(Error::Kind::copy_refused, "copy=False was asked for, and the ", Py_TYPE(x)->tp_name,
+         " that was asked for a view made a copy; pass copy=None to take its copy");
   }
   imported.tensor.readonly = imported.tensor.readonly || options.readonly;
   PyRef tensor(wrap_tensor(std::move(imported.tensor), options.base));

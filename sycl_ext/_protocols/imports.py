@@ -268,8 +268,8 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
         raise refusal_by(whose, refusals[0], advice_for(x))
     if tensor is None:
         raise CopyRefusedError(
-            f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
-            "through the host reaches; pass copy=None or copy=True"
+            f"copy=False was asked for, and a copy through the host is needed: the "
+            f"{type(x).__name__} is on device {announced}, which is not of SYCL; pass copy=None"
         )
     if run.in_place:
         return _core.as_usm(tensor)

@@ -107,7 +107,10 @@ class Array(Refusals, _core.TensorBase):
         if dtype is None or np.dtype(dtype) == array.dtype:
             return array
         if copy is False:
-            raise CopyRefusedError(f"copy=False, and the conversion to {np.dtype(dtype)} is a copy")
+            raise CopyRefusedError(
+                f"NumPy asked for {np.dtype(dtype)} with copy=False, and the {type(self).__name__} "
+                f"has {array.dtype}, whose conversion is a copy; pass copy=None, or no dtype"
+            )
         return array.astype(dtype)
 
     def _with_axes(self, axes: Sequence[int]) -> Tensor:

@@ -108,3 +108,15 @@ def test_refusal_of_a_view_leads_to_a_copy():
     refusals = [BufferError("refused by the core's request")]
     run = import_of(CopyingProducer(sx.zeros(4)), refusals=refusals)
     assert first_answer(run, imports.DLPACK_STEPS)[0] == "ask_for_copy"
+
+
+def test_device_that_is_not_of_sycl_is_reached_by_a_copy_alone():
+    class OnMetal(CopyingProducer):
+        def __dlpack_device__(self):
+            return (8, 0)
+
+    x = OnMetal(sx.ones(4))
+    expected = r"through the host is needed: the OnMetal is on device \(8, 0\).* pass copy=None"
+    with pytest.raises(sx.CopyRefusedError, match=expected):
+        sx.from_dlpack(x, copy=False)
+    assert sx.from_dlpack(x, copy=None).tolist() == [1, 1, 1, 1]
