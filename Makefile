@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint lint-workflows architecture test test-left-out test-long test-interop test-processes
+.PHONY: help demo setup lint lint-workflows architecture graph test test-left-out test-long test-interop test-processes
 .PHONY: counts neo distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
@@ -56,6 +56,7 @@ help:
 	@echo "make lint          ruff, mypy, pyright, clang-format, zizmor"
 	@echo "make lint-workflows  zizmor and actionlint, which is fetched from github.com"
 	@echo "make architecture  assert that a folder reaches only those it may (no build)"
+	@echo "make graph         write the graph of the modules for Graphviz, and say whether it has a circle (no build)"
 	@echo "make format        format Python and C++"
 	@echo "make setup         the environment in $(VENV) for all of these"
 	@echo "make generate      write again what is generated: the blocks in the documents"
@@ -120,6 +121,10 @@ lint-workflows: $(VENV)/.workflows-are-ready
 
 architecture: setup
 	$(BIN)/python -m pytest -q --noconftest tests/project/test_architecture.py
+
+# Two texts for Graphviz, and whether a module reaches itself; needs no build.
+graph: $(BIN)/python
+	$(BIN)/python tests/project/modules.py
 
 test: lint architecture
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)

@@ -3,9 +3,23 @@
 
 import ast
 import re
+from graphlib import CycleError
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+import pytest
+
+from modules import (
+    ROOT,
+    cpp_modules,
+    direct_arrows,
+    drawing,
+    import_time,
+    imported_modules,
+    includes_of,
+    layers,
+    module_name,
+    python_modules,
+)
 
 #: Folders of `src/`, in the order of the data: each includes its own files and those before it.
 CPP_FOLDERS = (
@@ -68,15 +82,6 @@ PURE = (
 )
 
 
-def includes_of(path):
-    """Return the headers in quotes, and those in angle brackets, that a file includes."""
-    text = path.read_text()
-    return (
-        re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE),
-        re.findall(r"^\s*#\s*include\s*<([^>]+)>", text, re.MULTILINE),
-    )
-
-
 def cpp_errors(root):
     """Check the folders of `src/`."""
     source = root / "src"
@@ -104,49 +109,18 @@ def cpp_errors(root):
                 yield f"src/{who} does not include its own header first"
 
 
-def cpp_modules(root):
-    """Return the modules of `src/` (a source with its header), each with those that it includes."""
-    source = root / "src"
-    modules = {}
-    for path in sorted(source.rglob("*.[ch]pp")):
-        name = path.relative_to(source).with_suffix("").as_posix()
-        headers = {header.removesuffix(".hpp") for header in includes_of(path)[0]}
-        modules.setdefault(name, set()).update(headers - {name})
-    return {name: needs & modules.keys() for name, needs in modules.items()}
-
-
-def without_circles(modules):
-    """Return what is left when modules whose needs are gone are taken away: the circles."""
-    left = dict(modules)
-    while ready := [member for member, needs in left.items() if not needs & left.keys()]:
-        for module in ready:
-            del left[module]
-    return left
-
-
 def cpp_circle_errors(root):
     """Check that no module of `src/` reaches itself through its includes."""
-    for module, needs in (left := without_circles(cpp_modules(root))).items():
-        yield f"src/{module} and {sorted(needs & left.keys())} include each other"
+    try:
+        layers(cpp_modules(root))
+    except CycleError as error:
+        yield f"modules of src/ include each other: {' -> '.join(error.args[1])}"
 
 
 def folder_of(module):
     """Return "_cli" for sycl_ext._cli.devices, and "sycl_ext" for the package itself."""
     names = module.split(".")
     return names[1] if len(names) > 1 else "sycl_ext"
-
-
-def imported_modules(tree, modules):
-    """Return the modules of the package that a file imports, at its top or in a function."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.partition(".")[0] == "sycl_ext")
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            yield f"a relative import of {node.module or '.'}"
-        elif isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] == "sycl_ext":
-            for alias in node.names:
-                child = f"{node.module}.{alias.name}"
-                yield child if child in modules else node.module
 
 
 def defined_names(tree):
@@ -172,12 +146,6 @@ def listed_names(tree):
         ):
             return ast.literal_eval(node.value)
     return []
-
-
-def module_name(path, root):
-    """Return "sycl_ext._cli.devices" for sycl_ext/_cli/devices.py."""
-    names = path.relative_to(root).with_suffix("").parts
-    return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
 def python_errors(root):
@@ -212,16 +180,6 @@ def python_errors(root):
             yield f"the table lets {folder} reach {theirs}, which no file of it does"
 
 
-def import_time(tree):
-    """Return the tree without the imports that are only for type checkers."""
-    tree.body = [
-        node
-        for node in tree.body
-        if not (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
-    ]
-    return tree
-
-
 #: Functions that import a module of the package: they run in a process of their own.
 LATE = ("sycl_ext/_doctor/probe.py",)
 
@@ -235,16 +193,17 @@ def import_order_errors(root):
     """
     package = root / "sycl_ext"
     paths = {module_name(path, root): path for path in sorted(package.rglob("*.py"))}
-    names, imported = {*paths, "sycl_ext._core"}, {}
-    for module, path in paths.items():
+    names = {*paths, "sycl_ext._core"}
+    for path in paths.values():
         who, tree = path.relative_to(root).as_posix(), import_time(ast.parse(path.read_text()))
-        imported[module] = set(imported_modules(tree, names))
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
         late = {name for function in functions for name in imported_modules(function, names)}
         if late and who not in LATE:
             yield f"{who} imports {sorted(late)} in a function"
-    for module, needs in (left := without_circles(imported)).items():
-        yield f"{module} and {sorted(needs & left.keys())} import each other"
+    try:
+        layers(python_modules(root))
+    except CycleError as error:
+        yield f"modules import each other: {' -> '.join(error.args[1])}"
 
 
 def names_from_cpp(root):
@@ -302,3 +261,25 @@ def errors(root):
 def test_arrows_go_one_way():
     complaints = errors(ROOT)
     assert not complaints, "\n".join(["", *complaints])
+
+
+def test_circle_of_modules_is_named():
+    with pytest.raises(CycleError) as refused:
+        layers({"base": set(), "usm": {"base", "pools"}, "pools": {"usm"}})
+    assert {"usm", "pools"} == set(refused.value.args[1])
+
+
+def test_drawing_leaves_implied_arrows_out():
+    modules = {"dlpack/export": {"tensor/copy", "base/error"}, "tensor/copy": {"base/error"}}
+    assert list(direct_arrows(modules)) == [
+        ("dlpack/export", "tensor/copy"),
+        ("tensor/copy", "base/error"),
+    ]
+    assert '"tensor/copy" -> "base/error";' in drawing(modules)
+
+
+@pytest.mark.parametrize("modules", [cpp_modules, python_modules])
+def test_drawing_has_every_module_that_needs_another(modules):
+    graph = modules(ROOT)
+    text = drawing(graph)
+    assert all(f'"{name}"' in text for name, needs in graph.items() if needs)
