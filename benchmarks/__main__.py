@@ -37,10 +37,10 @@ def measure(pace: Pace, only: str, *, with_curves: bool) -> dict[str, Any]:
         for outcome in module.measure_all(pace, wanted):
             print(report.line(outcome), flush=True)
             outcomes.append(outcome)
-    found = {}
+    points = {}
     for name, curve in curves.CURVES.items() if with_curves else ():
-        found[name] = curve(pace)
-    return {"figures": [asdict(outcome) for outcome in outcomes], "curves": found}
+        points[name] = curve(pace)
+    return {"figures": [asdict(outcome) for outcome in outcomes], "curves": points}
 
 
 def write(results: dict[str, Any], folder: Path) -> None:

@@ -75,7 +75,9 @@ def exchange(pace: Pace) -> Curve:
     return {
         "consumers": list(CONSUMERS),
         "producers": list(PRODUCERS),
-        "seconds": [[seconds(f"{one}|{other}") for other in PRODUCERS] for one in CONSUMERS],
+        "seconds": [
+            [seconds(f"{consumer}|{producer}") for producer in PRODUCERS] for consumer in CONSUMERS
+        ],
     }
 
 

@@ -54,12 +54,12 @@ def there_and_back(_: ExitStack) -> Pair:
 
 def sub_device(_: ExitStack) -> Pair:
     """An array of dpnp on a sub-device, 4 MB -> torch -> dpnp on the sub-device."""
-    part = sx.device().create_sub_devices(1)
-    x = dpnp.ones((1000, 1000), dtype="float32", sycl_queue=part[0].sycl_queue)
+    sub_devices = sx.device().create_sub_devices(1)
+    x = dpnp.ones((1000, 1000), dtype="float32", sycl_queue=sub_devices[0].sycl_queue)
 
     def ours() -> Any:
         tensor = sx.exchange(x, torch)
-        return sx.exchange(sx.as_tensor(tensor, device=part[0]), dpnp.asarray)
+        return sx.exchange(sx.as_tensor(tensor, device=sub_devices[0]), dpnp.asarray)
 
     def today() -> Any:
         tensor = torch.from_numpy(dpnp.asnumpy(x))
@@ -84,7 +84,7 @@ def estimator(_: ExitStack) -> Pair:
         return sx.exchange(fit(sx.exchange(x, torch), sx.exchange(y, torch)), dpnp)
 
     def today() -> Any:
-        x_host, y_host = (torch.from_numpy(dpnp.asnumpy(part)) for part in (x, y))
+        x_host, y_host = (torch.from_numpy(dpnp.asnumpy(array)) for array in (x, y))
         return dpnp.asarray(fit(x_host, y_host).numpy())
 
     return Pair(ours, today)
@@ -123,8 +123,8 @@ def threads(stack: ExitStack) -> Pair:
     queue = dpctl.SyclQueue(property="in_order")  # two threads that wait for another one can crash
     arrays = [dpnp.ones(1024, dtype="float32", sycl_queue=queue) for _ in range(100)]
 
-    def in_all(one: Callable[[Any], Any]) -> Work:
-        return lambda: list(pool.map(lambda _: [one(x) for x in arrays], range(8)))
+    def in_all(to_numpy: Callable[[Any], Any]) -> Work:
+        return lambda: list(pool.map(lambda _: [to_numpy(x) for x in arrays], range(8)))
 
     return Pair(in_all(lambda x: sx.exchange(x, np)), in_all(dpnp.asnumpy))
 
@@ -138,9 +138,9 @@ def measure(work: Callable[[ExitStack], Pair], pace: Pace) -> dict[str, Any]:
     with ExitStack() as stack:
         pair = work(stack)
         contenders = {
-            who: Contender("work()", {"work": one})
-            for who, one in pair._asdict().items()
-            if callable(one)
+            who: Contender("work()", {"work": function})
+            for who, function in pair._asdict().items()
+            if callable(function)
         }
         result = race(contenders, pace)
         row = {"work": name, "ours": result.time("ours").median, "today": pair.today, "times": None}

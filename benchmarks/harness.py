@@ -86,10 +86,10 @@ class Race:
         """Return the time of one run."""
         return Spread.of(self.seconds[name])
 
-    def ratio(self, one: str, other: str) -> Spread:
+    def ratio(self, name: str, other: str) -> Spread:
         """Return the spread of the ratios within the turns."""
         return Spread.of(
-            [a / b for a, b in zip(self.seconds[one], self.seconds[other], strict=True)]
+            [a / b for a, b in zip(self.seconds[name], self.seconds[other], strict=True)]
         )
 
 

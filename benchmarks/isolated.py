@@ -146,8 +146,8 @@ def staging(pace: Pace) -> Iterator[Outcome]:
     """Device -> host on the stand-in GPU, with memory that the host cannot access."""
     nbytes = 256 * MIB if pace.budget > 0.5 else 64 * MIB  # more than is recycled
     words = ("-m", "benchmarks.isolated", "staging", pace.budget * 10, nbytes)
-    found = run_json(*words, variables=stand_in_gpu())
-    result = Race(found["seconds"])
+    measured = run_json(*words, variables=stand_in_gpu())
+    result = Race(measured["seconds"])
     size = f"{nbytes // MIB} MB"
     for who, method, memory in (
         ("fresh", "to_numpy()", "fresh memory"),
@@ -164,7 +164,7 @@ def staging(pace: Pace) -> Iterator[Outcome]:
         )
     yield Outcome(
         f"extra memory of that `to_numpy()` at its peak, {size}",
-        Spread.of([found["extra"] / MIB]),
+        Spread.of([measured["extra"] / MIB]),
         Target("<=", 16, "MB"),
         0.0,
         "a single memcpy needs none",
@@ -174,8 +174,8 @@ def staging(pace: Pace) -> Iterator[Outcome]:
 def footprint(pace: Pace) -> Iterator[Outcome]:
     """Memory that one live export takes."""
     rounds = 3 if pace.budget > 0.5 else 1
-    found = [run_json("-m", "benchmarks.isolated", "footprint", EXPORTS) for _ in range(rounds)]
-    values = {who: Spread.of([entry[who] for entry in found]) for who in found[0]}
+    measured = [run_json("-m", "benchmarks.isolated", "footprint", EXPORTS) for _ in range(rounds)]
+    values = {who: Spread.of([entry[who] for entry in measured]) for who in measured[0]}
     yield Outcome(
         f"memory per live export, of {EXPORTS:,}",
         values["ours"],

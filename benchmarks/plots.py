@@ -63,8 +63,8 @@ def bytes_text(nbytes: float) -> str:
 
 def limits(values: Iterable[float]) -> tuple[float, float]:
     """Return the least and the most."""
-    found = list(values)
-    return min(found), max(found)
+    numbers = list(values)
+    return min(numbers), max(numbers)
 
 
 def draw_exchange(curve: Curve) -> Any:

@@ -105,8 +105,8 @@ def _rows(outcomes: Iterable[Outcome], head: str) -> str:
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
-    ratios = [one for one in outcomes if not one.target.unit]
-    others = [one for one in outcomes if one.target.unit]
+    ratios = [outcome for outcome in outcomes if not outcome.target.unit]
+    others = [outcome for outcome in outcomes if outcome.target.unit]
     rest = "measured | quartiles | target | pass | lower bound |"
     times = "times faster | quartiles | target | pass | at the lower bound |"
     tables = [_rows(ratios, f"| this | than | {times}"), _rows(others, f"| figure | {rest}")]
@@ -125,8 +125,8 @@ def _failed(outcomes: Sequence[Outcome]) -> str:
 
 def _short(outcomes: Sequence[Outcome]) -> str:
     rows = ["| task | `sycl_ext` / other | times as fast |", "|---|---|---|"]
-    found = {outcome.name: texts(outcome)[0] for outcome in outcomes}
-    rows += [f"| {SHORT[name]} | {name} | **{found[name]}** |" for name in SHORT if name in found]
+    words = {outcome.name: texts(outcome)[0] for outcome in outcomes}
+    rows += [f"| {SHORT[name]} | {name} | **{words[name]}** |" for name in SHORT if name in words]
     return "\n".join(rows)
 
 

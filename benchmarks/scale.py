@@ -45,7 +45,9 @@ def start(tile: int, _: int) -> dict[str, str]:
     import sycl_ext as sx
 
     gpus = [device for device in sx.devices() if device.device_type == "gpu"]
-    tiles = [part for gpu in gpus for part in gpu.create_sub_devices("next_partitionable")]
+    tiles = [
+        sub_device for gpu in gpus for sub_device in gpu.create_sub_devices("next_partitionable")
+    ]
     device = tiles[tile] if tiles else None
     sx.from_dlpack(np.ones(4), device=device, copy=True).to_numpy()
     return {
@@ -62,15 +64,15 @@ def exports(_: int, count: int) -> dict[str, str]:
     device = sx.device()
     version = sx.dlpack.VERSION
 
-    def one() -> object:
+    def exported() -> object:
         return sx.empty(4, device=device).__dlpack__(max_version=version)
 
-    held = [one() for _ in range(100)]
-    rows = {"a tensor and its export, none alive": f"{_timed(one, 1000):.2f} µs"}
+    held = [exported() for _ in range(100)]
+    rows = {"a tensor and its export, none alive": f"{_timed(exported, 1000):.2f} µs"}
     before = resident("VmRSS")
-    held += [one() for _ in range(count)]
+    held += [exported() for _ in range(count)]
     rows[f"memory of one, of {count:,}"] = f"{(resident('VmRSS') - before) / count:.0f} B"
-    rows[f"a tensor and its export, {count:,} alive"] = f"{_timed(one, 1000):.2f} µs"
+    rows[f"a tensor and its export, {count:,} alive"] = f"{_timed(exported, 1000):.2f} µs"
     begin = time.thread_time()
     size = len(held)
     held.clear()

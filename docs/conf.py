@@ -126,12 +126,12 @@ def group_heads(_: Sphinx, doctree: nodes.document) -> None:
     """Put neighbouring heads "title: first" and "title: second" under one head "title"."""
     for head in doctree.findall(nodes.thead):
         (row,) = head.children
-        parts = [cell.astext().partition(": ") for cell in row.children]
-        titles = [title for title, colon, _ in parts if colon]
+        heads = [cell.astext().partition(": ") for cell in row.children]
+        titles = [title for title, colon, _ in heads if colon]
         if len(titles) == len(set(titles)):
             continue
         upper, lower = nodes.row(), nodes.row()
-        for cell, (title, colon, rest) in zip(row.children, parts, strict=True):
+        for cell, (title, colon, rest) in zip(row.children, heads, strict=True):
             if not colon:
                 upper += nodes.entry("", *cell.children, morerows=1)
                 continue

@@ -13,8 +13,8 @@ if __name__ == "__main__":
         signal.SIGPIPE, signal.SIG_DFL
     )  # a closed pipe, such as that of `head`, ends this process
     try:
-        found = variables(sys.argv[1])  # type: ignore[arg-type]
+        selection = variables(sys.argv[1])  # type: ignore[arg-type]
     except FileNotFoundError as error:
         sys.exit(f"python -m sycl_ext_pytest {sys.argv[1]}: {error}")
-    for name, value in found.items():
+    for name, value in selection.items():
         print(f"{name}={value}")

@@ -36,8 +36,8 @@ def layer() -> Path:
     # A checkout in the current folder has only the sources; the installed package is behind it.
     installed = (Path(at, "sycl_ext_pytest") for at in sys.path)
     for folder in (*(spec.submodule_search_locations or ()), *installed):
-        if (found := Path(folder) / LAYER).exists():
-            return found
+        if (path := Path(folder) / LAYER).exists():
+            return path
     raise FileNotFoundError(f"{LAYER} is not installed; it is part of the wheels for Linux")
 
 
@@ -59,12 +59,12 @@ def drivers() -> list[Path]:
     assert spec is not None
     assert spec.origin is not None
     rules = runpy.run_path(str(Path(spec.origin).parent / "_setup" / "prefix.py"))
-    found: dict[int, Path] = {}
+    by_inode: dict[int, Path] = {}
     for name in sorted({file.name for file in installed if DRIVER.fullmatch(file.name)}):
         if (driver := rules["find"](name)) is not None:
             path = Path(driver).resolve()
-            found.setdefault(path.stat().st_ino, path)
-    return list(found.values())
+            by_inode.setdefault(path.stat().st_ino, path)
+    return list(by_inode.values())
 
 
 def variables(device: Literal["cpu", "gpu"]) -> dict[str, str]:
@@ -82,14 +82,14 @@ def variables(device: Literal["cpu", "gpu"]) -> dict[str, str]:
             f"the files of intel-opencl-rt have {len(files)} of the {count} drivers that "
             f"{device!r} needs; install it again: pip install --force-reinstall intel-opencl-rt"
         )
-    found = {
+    selection = {
         "OCL_ICD_FILENAMES": os.pathsep.join(map(str, files)),
         "OCL_ICD_VENDORS": str(Path(__file__).parent),  # no driver is announced there
         "ONEAPI_DEVICE_SELECTOR": {"cpu": "*:cpu", "gpu": "*:cpu,gpu"}[device],
     }
     if device == "gpu":
-        found |= {"OPENCL_LAYERS": str(layer()), "OPENCL_GPU_CPUS": "1"}
-    return found
+        selection |= {"OPENCL_LAYERS": str(layer()), "OPENCL_GPU_CPUS": "1"}
+    return selection
 
 
 def select(device: Literal["cpu", "gpu"]) -> None:

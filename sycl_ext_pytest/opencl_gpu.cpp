@@ -64,8 +64,8 @@ const std::vector<cl_device_id>& halves(cl_platform_id platform) {
   static std::mutex making;
   static std::map<cl_platform_id, std::vector<cl_device_id>> made;
   const std::lock_guard<std::mutex> lock(making);
-  std::vector<cl_device_id>& found = made[platform];
-  if (found.empty()) {
+  std::vector<cl_device_id>& devices = made[platform];
+  if (devices.empty()) {
     cl_device_id whole = nullptr;
     cl_uint units = 0;
     driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &whole, nullptr);
@@ -74,10 +74,10 @@ const std::vector<cl_device_id>& halves(cl_platform_id platform) {
                                                  static_cast<cl_int>(units / 2), 0};
     cl_device_id two[] = {nullptr, nullptr};
     if (driver->clCreateSubDevices(whole, half, 2, two, nullptr) == CL_SUCCESS) {
-      found.assign(two, two + 2);
+      devices.assign(two, two + 2);
     }
   }
-  return found;
+  return devices;
 }
 
 bool is_half(cl_device_id device) {

@@ -21,14 +21,14 @@ PICTURES = (".png", ".svg")
 def absolute(text: str, repository: str, ref: str) -> str:
     """Return the text with absolute links to the files of the repository, at a tag or commit."""
 
-    def one(match: re.Match[str]) -> str:
+    def absolute(match: re.Match[str]) -> str:
         target = match["target"]
         if re.match(r"[a-z]+:", target):
             return match[0]
         kind = "raw" if target.endswith(PICTURES) else "blob"
         return f"{match['before']}{repository}/{kind}/{ref}/{target}"
 
-    return LINK.sub(one, text)
+    return LINK.sub(absolute, text)
 
 
 if __name__ == "__main__":

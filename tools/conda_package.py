@@ -69,22 +69,23 @@ def render() -> list[RenderedVariant]:
 
 def python_of(variant: RenderedVariant) -> str | None:
     """Return the Python of a package; None: it is for any."""
-    found: str | None = variant.variant.get("python")
-    return found
+    version: str | None = variant.variant.get("python")
+    return version
 
 
 def needs(variant: RenderedVariant) -> dict[str, list[str]]:
     """Return the requirements by section; a pin is its name."""
-    found = {"build": [], **variant.recipe.to_dict()["requirements"]}
+    sections = {"build": [], **variant.recipe.to_dict()["requirements"]}
     return {
         section: [
-            one if isinstance(one, str) else one["pin_compatible"]["name"] for one in found[section]
+            requirement if isinstance(requirement, str) else requirement["pin_compatible"]["name"]
+            for requirement in sections[section]
         ]
         for section in ("build", "host", "run")
     }
 
 
-def show(variant: RenderedVariant) -> str:
+def described(variant: RenderedVariant) -> str:
     """Return a package as text: its name, its Python and its requirements."""
     made = variant.recipe
     lines = [f"{made.package.name} {made.package.version}, Python {python_of(variant) or 'any'}"]
@@ -137,9 +138,16 @@ def place_of(name: str) -> str | None:
 
 def dependencies(metadata: Message) -> list[str]:
     """Return the requirements of a wheel, as conda specs."""
-    found = map(Requirement, metadata.get_all("Requires-Dist", []))
-    here = [one for one in found if one.marker is None or one.marker.evaluate({"extra": ""})]
-    return [f"{canonicalize_name(one.name)} {one.specifier}".strip() for one in here]
+    requirements = map(Requirement, metadata.get_all("Requires-Dist", []))
+    here = [
+        requirement
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    ]
+    return [
+        f"{canonicalize_name(requirement.name)} {requirement.specifier}".strip()
+        for requirement in here
+    ]
 
 
 def is_carrier(wheel: Path) -> bool:
@@ -195,9 +203,11 @@ def make_channel(wanted: set[str], build: str) -> str:
     wheels = [spec.replace(" ", "") for spec in wanted - tools if spec.split()[0] != "python"]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:"]
     subprocess.run([*command, "--dest", SCRATCH / "wheels", *wheels], check=True)
-    found = sorted((SCRATCH / "wheels").glob("*.whl"))
-    carriers = {canonicalize_name(one.name.partition("-")[0]) for one in found if is_carrier(one)}
-    for wheel in found:
+    downloaded = sorted((SCRATCH / "wheels").glob("*.whl"))
+    carriers = {
+        canonicalize_name(wheel.name.partition("-")[0]) for wheel in downloaded if is_carrier(wheel)
+    }
+    for wheel in downloaded:
         add_wheel(wheel, carriers)
     add_python(build)
     for spec in tools:
@@ -214,14 +224,14 @@ def make_channel(wanted: set[str], build: str) -> str:
 def build() -> None:
     """Build the packages, and run the tests of the recipe in environments of their own."""
     chosen = {name: list(values) for name, values in variants().items()}
-    chosen["python"] = [one for one in chosen["python"] if one.startswith(f"{VERSION}.* ")]
+    chosen["python"] = [spec for spec in chosen["python"] if spec.startswith(f"{VERSION}.* ")]
     if not chosen["python"]:
         sys.exit(f"conda-recipe/variants.yaml has no Python {VERSION}")
     made = recipe().render(VariantConfig(chosen), LINUX)
     (variant,) = filter(python_of, made)
     wanted = {name for section in needs(variant).values() for name in section}
     # The tests of the others look at their files alone: libraries such as dpnp and Ray are large.
-    wanted |= {name for one in made for name in needs(one)["host"]}
+    wanted |= {name for rendered in made for name in needs(rendered)["host"]}
     channel = make_channel(
         wanted | {"intel-opencl-rt"}, f"0{chosen['python'][0].partition(' *')[2]}"
     )
@@ -240,7 +250,7 @@ def build() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["render"]:
-        print("\n".join(dict.fromkeys(map(show, render()))))
+        print("\n".join(dict.fromkeys(map(described, render()))))
     elif sys.argv[1:] == ["build"]:
         build()
     else:

@@ -121,7 +121,10 @@ def arrows() -> str:
 
     return table(
         ("`sycl_ext/`", "imports"),
-        ((f"`{name}`", ", ".join(f"`{one}`" for one in to)) for name, to in PYTHON_ARROWS.items()),
+        (
+            (f"`{name}`", ", ".join(f"`{target}`" for target in to))
+            for name, to in PYTHON_ARROWS.items()
+        ),
     )
 
 
@@ -162,12 +165,12 @@ def consumers() -> str:
         ("consumer", "takes", "read-only memory", "strides", "why"),
         (
             (
-                one.package if one.since is None else f"{one.package} >= {one.since}",
-                memory[one.memory] + ("" if one.takes == "producer" else f", as a {one.takes}"),
-                *(one.readonly, one.strides, one.reason),
+                row.package if row.since is None else f"{row.package} >= {row.since}",
+                memory[row.memory] + ("" if row.takes == "producer" else f", as a {row.takes}"),
+                *(row.readonly, row.strides, row.reason),
             )
-            for one in CONSUMERS
-            if one.entry
+            for row in CONSUMERS
+            if row.entry
         ),
     )
 
@@ -200,8 +203,8 @@ def lacks() -> dict[str, dict[str, str]]:
     sys.path.append(str(ROOT / "tests" / "support"))
     from lacks import LACKS  # type: ignore[import-not-found]
 
-    found: dict[str, dict[str, str]] = LACKS
-    return found
+    lacks_of: dict[str, dict[str, str]] = LACKS
+    return lacks_of
 
 
 # ---- conda-recipe/recipe.yaml --------------------------------------------------------------------
@@ -257,8 +260,8 @@ def output(folder: str) -> str:
         *("  - package:", f"      name: {about['project']['name']}"),
         *("    build:", "      number: 0", "      noarch: python"),
         f"      script: {PIP} ./{folder} -vv --no-deps --no-build-isolation",
-        *("    requirements:", "      host:", *(f"        - {one}" for one in host)),
-        *("      run:", *(f"        - {one}" for one in run)),
+        *("    requirements:", "      host:", *(f"        - {spec}" for spec in host)),
+        *("      run:", *(f"        - {spec}" for spec in run)),
         *("    tests:", "      - package_contents:", "          site_packages:"),
         f"            - {package}",
         *("    about:", f'      summary: "{about["project"]["description"]}"'),
@@ -275,9 +278,11 @@ def conda_spec(requirement: str) -> str:
 
 def run() -> str:
     """Return the requirements of the package; libraries of the build keep the same year."""
-    built_with = {name_of(one) for one in project()["build-system"]["requires"]}
+    built_with = {name_of(requirement) for requirement in project()["build-system"]["requires"]}
     pin = '        - ${{{{ pin_compatible("{}", lower_bound="x.x", upper_bound="x") }}}}\n'
     return "".join(
-        pin.format(name_of(one)) if name_of(one) in built_with else _spec(one)
-        for one in project()["project"]["dependencies"]
+        pin.format(name_of(requirement))
+        if name_of(requirement) in built_with
+        else _spec(requirement)
+        for requirement in project()["project"]["dependencies"]
     )

@@ -79,28 +79,28 @@ def cited(text: str, version: str, day: str) -> str:
 def section(root: Path, version: str) -> str:
     """Return the section of the changelog for a version, without its head; "" if it has none."""
     head = rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d\n"
-    found = re.split(head, (root / "CHANGELOG.md").read_text(), maxsplit=1, flags=re.MULTILINE)
-    return found[1].partition("\n## ")[0].strip() + "\n" if len(found) == 2 else ""
+    sections = re.split(head, (root / "CHANGELOG.md").read_text(), maxsplit=1, flags=re.MULTILINE)
+    return sections[1].partition("\n## ")[0].strip() + "\n" if len(sections) == 2 else ""
 
 
 def complaints(root: Path, version: str, address: str | None) -> list[str]:
     """Return where the files do not agree with a version, and with the address of a repository."""
-    found = []
+    faults = []
     for name in PACKAGES:
         if (has := LINE.findall((root / name).read_text())) != [version]:
-            found.append(f"{name} has version {has}, not {version}")
+            faults.append(f"{name} has version {has}, not {version}")
     if not section(root, version).strip():
-        found.append(f"CHANGELOG.md has no section for {version}, or an empty one")
+        faults.append(f"CHANGELOG.md has no section for {version}, or an empty one")
     if f"\nversion: {version}\n" not in (root / "CITATION.cff").read_text():
-        found.append(f"CITATION.cff does not have version {version}")
+        faults.append(f"CITATION.cff does not have version {version}")
     if f'version: "{version}"\n' not in (root / "conda-recipe" / "recipe.yaml").read_text():
-        found.append(f"conda-recipe/recipe.yaml does not have {version}: make generate")
+        faults.append(f"conda-recipe/recipe.yaml does not have {version}: make generate")
     if address is not None:
         if f'"{address}"' not in (root / "pyproject.toml").read_text():
-            found.append(f"pyproject.toml does not have the address {address}")
+            faults.append(f"pyproject.toml does not have the address {address}")
         if "@OWNER" in (root / ".github" / "CODEOWNERS").read_text():
-            found.append(".github/CODEOWNERS has the placeholder @OWNER")
-    return found
+            faults.append(".github/CODEOWNERS has the placeholder @OWNER")
+    return faults
 
 
 # ---- the dry run ---------------------------------------------------------------------------------
@@ -228,10 +228,9 @@ def works(python: str) -> bool:
         "import sys, ensurepip, venv, pathlib, sysconfig\n"
         "sys.exit(not pathlib.Path(sysconfig.get_path('include'), 'Python.h').exists())"
     )
-    found = shutil.which(python)
+    path = shutil.which(python)
     return (
-        found is not None
-        and not subprocess.run([found, "-c", code], capture_output=True).returncode
+        path is not None and not subprocess.run([path, "-c", code], capture_output=True).returncode
     )
 
 

@@ -122,7 +122,7 @@ def find(name: str) -> Adapter:
         names = ", ".join(sorted(entry_points(group=GROUP).names))
         raise ValueError(f"no adapter {name!r}; there are {names}, and package.module:object")
     module, _, attribute = values[0].partition(":")
-    found = getattr(import_module(module), attribute)
-    if not isinstance(found, Adapter):
-        raise TypeError(f"{name} is {found!r:.60}, and not a dlpack_conformance.Adapter")
-    return found
+    adapter = getattr(import_module(module), attribute)
+    if not isinstance(adapter, Adapter):
+        raise TypeError(f"{name} is {adapter!r:.60}, and not a dlpack_conformance.Adapter")
+    return adapter

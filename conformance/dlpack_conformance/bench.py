@@ -70,9 +70,9 @@ def expect(condition: object, message: str) -> None:
         raise BrokenError(message)
 
 
-def same(found: Any, wanted: np.ndarray[Any, Any], what: str = "the result") -> None:
+def same(result: Any, wanted: np.ndarray[Any, Any], what: str = "the result") -> None:
     """Fail unless the array has these elements and this shape."""
-    array = np.asarray(found)
+    array = np.asarray(result)
     expect(array.shape == wanted.shape, f"{what} has shape {array.shape}, not {wanted.shape}")
     good = array.tobytes() == wanted.tobytes() or bool((array == wanted).all())
     expect(good, f"{what} is {array.ravel()[:8].tolist()}, not {wanted.ravel()[:8].tolist()}")
@@ -154,12 +154,12 @@ class Bench:
         if self.adapter.index is None:
             raise NotOfferedError("has no indexing")
         try:
-            found = self.adapter.index(array, key)
+            view = self.adapter.index(array, key)
         except Exception as error:
             raise NotOfferedError(f"has no such view: {error}") from None
-        if not hasattr(self.producer(found), "__dlpack__"):
-            raise NotOfferedError(f"has no such view: {type(found).__name__} is not an array")
-        return found
+        if not hasattr(self.producer(view), "__dlpack__"):
+            raise NotOfferedError(f"has no such view: {type(view).__name__} is not an array")
+        return view
 
     def write(self, array: Any, value: float) -> None:
         """Set all elements of an array that the library made."""
@@ -221,10 +221,12 @@ class Bench:
 
     def host(self, array: Any) -> np.ndarray[Any, Any]:
         """Return the elements of an array."""
-        found = np.asarray(self.adapter.host(array))
+        elements = np.asarray(self.adapter.host(array))
         kind = type(array).__name__
-        expect(found.dtype != object, f"numpy.asarray cannot read the {kind}; give Adapter(host=)")
-        return found
+        expect(
+            elements.dtype != object, f"numpy.asarray cannot read the {kind}; give Adapter(host=)"
+        )
+        return elements
 
     def struct(
         self, versioned: bool, array: np.ndarray[Any, Any] | None = None, **fields: Any
@@ -258,17 +260,17 @@ class Bench:
 
     def right(self, call: Callable[[], Any], wanted: np.ndarray[Any, Any]) -> None:
         """There is one right result; an exception is also accepted."""
-        found = None
+        result = None
         try:
-            found = self.host(call())
+            result = self.host(call())
         except NotOfferedError:
             raise
         except Exception:
             pass
-        if found is None:  # the exception is gone, with everything that it referenced
+        if result is None:  # the exception is gone, with everything that it referenced
             self.given_back_once()
         else:
-            same(found, wanted)
+            same(result, wanted)
 
     def refused(self, call: Callable[[], Any]) -> None:
         """There is no right result: an exception that does not leak is required."""
@@ -291,8 +293,8 @@ class Bench:
         result = self.taken(lambda: self.take(x))
         if result is None:
             return
-        found = self.device_or(result, c.CPU)
-        expect(found == device, f"memory of device {device} became one of {found}")
+        reported = self.device_or(result, c.CPU)
+        expect(reported == device, f"memory of device {device} became one of {reported}")
 
     def given_back_once(self) -> None:
         """After an error: a consumed capsule is released once; any other capsule is unchanged."""

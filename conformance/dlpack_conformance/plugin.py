@@ -65,7 +65,7 @@ def pytest_terminal_summary(
     """Write the table, unless Ctrl-C left it unfinished."""
     recorder = config.stash.get(_recorder, None)
     path = config.getoption("dlpack_report")
-    if recorder is not None and recorder.found:
+    if recorder is not None and recorder.findings:
         terminalreporter.section("DLPack conformance")
         terminalreporter.write_line(recorder.summary())
         if path is not None and exitstatus == pytest.ExitCode.INTERRUPTED:

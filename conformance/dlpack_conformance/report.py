@@ -73,12 +73,12 @@ class Recorder:
 
     Attributes
     ----------
-    found : list of Finding
+    findings : list of Finding
         In the order of the tests.
     """
 
     def __init__(self) -> None:
-        self.found: list[Finding] = []
+        self.findings: list[Finding] = []
         self._counts_of: dict[str, Counter[str]] = {}  # library -> the words of pytest
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -86,19 +86,19 @@ class Recorder:
         if report.when != "call":
             return
         texts = [value for name, value in report.user_properties if name == PROPERTY]
-        for one in (Finding(**json.loads(text)) for text in texts):
-            self.found.append(one)
+        for finding in (Finding(**json.loads(text)) for text in texts):
+            self.findings.append(finding)
             word = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-            self._counts_of.setdefault(one.library, Counter())[word] += 1
+            self._counts_of.setdefault(finding.library, Counter())[word] += 1
 
     @property
     def libraries(self) -> dict[str, str]:
         """Return library -> version."""
-        return {found.library: found.version for found in self.found}
+        return {finding.library: finding.version for finding in self.findings}
 
     def worst(self, library: str, case: str) -> Finding | None:
         """Return the worst finding of a case in a library."""
-        rows = [row for row in self.found if (row.library, row.case) == (library, case)]
+        rows = [row for row in self.findings if (row.library, row.case) == (library, case)]
         return min(rows, key=lambda row: ORDER.index(row.outcome), default=None)
 
     def summary(self) -> str:
@@ -111,14 +111,14 @@ class Recorder:
         for library, version in self.libraries.items():
             counts = self._counts_of[library]
             said = ", ".join(f"{counts[what]} {what}" for what in PYTEST if counts[what])
-            died = sum((row.library, row.outcome) == (library, "died") for row in self.found)
+            died = sum((row.library, row.outcome) == (library, "died") for row in self.findings)
             lines.append(f"{library} {version}: {said}" + (f" ({died} died)" if died else ""))
         return "\n".join(lines)
 
     def write(self, path: Path) -> None:
         """Write the report; in a page that has the marks of one, between them."""
         if path.suffix == ".json":
-            text = json.dumps([asdict(row) for row in self.found], indent=1) + "\n"
+            text = json.dumps([asdict(row) for row in self.findings], indent=1) + "\n"
         else:
             head, tail = "", ""
             if path.exists() and BEGIN in (page := path.read_text(encoding="utf-8")):
@@ -130,11 +130,11 @@ class Recorder:
     def markdown(self) -> str:
         """Return the counts, the table of cases, and the cases that did not pass."""
         versions = ", ".join(f"{name} {version}" for name, version in self.libraries.items())
-        parts = [f"With {versions}.", self._counts(), self._table(), self._failures()]
-        return "\n\n".join(part for part in parts if part) + "\n"
+        paragraphs = [f"With {versions}.", self._counts(), self._table(), self._failures()]
+        return "\n\n".join(paragraph for paragraph in paragraphs if paragraph) + "\n"
 
     def _rows(self) -> list[Case]:
-        seen = {row.case for row in self.found}
+        seen = {row.case for row in self.findings}
         return [case for case in CASES.values() if case.id in seen]
 
     def _counts(self) -> str:
@@ -143,7 +143,7 @@ class Recorder:
             cells = []
             for library in self.libraries:
                 ids = [case.id for case in self._rows() if (case.level, case.side) == (level, side)]
-                words = [found.outcome for id_ in ids if (found := self.worst(library, id_))]
+                words = [worst.outcome for id_ in ids if (worst := self.worst(library, id_))]
                 tried = [word for word in words if word != "not offered"]
                 passed = tried.count("passed")
                 cells.append(f"{passed} of {len(tried)}" if tried else "n/a")
@@ -162,7 +162,7 @@ class Recorder:
             url = case.clause.url
             clause = f"[{case.clause.name}]({url})" if url else case.clause.name
             cells = [
-                WORDS[found.outcome] if (found := self.worst(library, case.id)) else ""
+                WORDS[worst.outcome] if (worst := self.worst(library, case.id)) else ""
                 for library in self.libraries
             ]
             lines.append(_row(case.text.replace("**", r"\*\*"), clause, *cells))
@@ -170,7 +170,7 @@ class Recorder:
 
     def _failures(self) -> str:
         lines = []
-        for row in self.found:
+        for row in self.findings:
             if row.outcome in ("failed", "died"):
                 memory = ", memory of its own device" if row.memory == "own" else ""
                 known = row.known or "not in `Adapter.known`"

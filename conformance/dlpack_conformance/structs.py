@@ -237,9 +237,9 @@ def elements(dl: DLTensor, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if strides in (None, compact):
         raw = ctypes.string_at(dl.data + dl.byte_offset, prod(shape) * dtype.itemsize)
         return np.frombuffer(raw, dtype).reshape(shape)
-    found = np.empty(shape, dtype)
+    elements = np.empty(shape, dtype)
     for index in np.ndindex(*shape):
         offset = sum(i * step for i, step in zip(index, strides, strict=True)) * dtype.itemsize
         raw = ctypes.string_at(dl.data + dl.byte_offset + offset, dtype.itemsize)
-        found[index] = np.frombuffer(raw, dtype)[0]
-    return found
+        elements[index] = np.frombuffer(raw, dtype)[0]
+    return elements

@@ -69,10 +69,10 @@ def test_dlpack(
     library = library_of(name)
     hello = library.hello()
     outcome = library.run(case, memory)
-    known = (Known(**one) for one in hello["known"])
-    defect = next((one for one in known if one.covers(case.id, memory)), None)
+    known = (Known(**fields) for fields in hello["known"])
+    defect = next((row for row in known if row.covers(case.id, memory)), None)
     bad = outcome.what in ("failed", "died")
-    found = Finding(
+    finding = Finding(
         name,
         hello["version"],
         case.id,
@@ -82,7 +82,7 @@ def test_dlpack(
         defect.reason if defect and bad else "",
         defect.issue if defect and bad else "",
     )
-    record_property(PROPERTY, found.dumps())
+    record_property(PROPERTY, finding.dumps())
     if outcome.what == "not offered":
         pytest.skip(f"{name} {outcome.text}")
     if bad and defect:

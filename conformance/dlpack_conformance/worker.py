@@ -111,7 +111,7 @@ def main(name: str) -> None:
         version=have,
         memories=where,
         sides=sides,
-        known=[asdict(found) for one in adapter.known if (found := one.in_version(have))],
+        known=[asdict(defect) for known in adapter.known if (defect := known.in_version(have))],
     )
     for line in commands:
         which, memory = line.split()

@@ -103,5 +103,5 @@ class Enumerated:
 @pytest.mark.parametrize("case", ["says_its_device", "same_device_in_the_struct"])
 def test_device_type_may_be_an_enum(case):
     adapter = replace(broken.NUMPY, producer=Enumerated)
-    found = run(CASES[f"must-producer-{case}"], bench.Bench(adapter, "host"))
-    assert found["outcome"] == "passed", found
+    result = run(CASES[f"must-producer-{case}"], bench.Bench(adapter, "host"))
+    assert result["outcome"] == "passed", result

@@ -121,9 +121,9 @@ adapter = Adapter("numpy", make, np.from_dlpack, dtype="float64", known=numpy.kn
 
 def test_library_of_one_dtype_passes(adapter):
     library = adapter(DOUBLES)
-    known = [Known(**one) for one in library.hello()["known"]]
+    known = [Known(**defect) for defect in library.hello()["known"]]
     for case in CASES.values():
-        if case.level == "must" and not any(one.covers(case.id, "host") for one in known):
+        if case.level == "must" and not any(defect.covers(case.id, "host") for defect in known):
             assert library.run(case, "host").what in ("passed", "not offered"), case
 
 
@@ -153,15 +153,15 @@ def start(folder, *arguments):
 
 def session_of(process):
     """The processes of its session that are alive."""
-    found = []
+    alive = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(words[3]) == process.pid and words[0] != "Z":
-            found.append(int(folder.name))
-    return found
+            alive.append(int(folder.name))
+    return alive
 
 
 SLOW = """

@@ -40,10 +40,10 @@ def test_numpy_without_any_device(tmp_path):
     report = tmp_path / "report.json"
     done = kit("--dlpack=numpy", f"--dlpack-report={report}", folder=tmp_path, variables=variables)
     assert done.returncode == 0, done.stdout
-    found = json.loads(report.read_text())
-    assert {row["case"] for row in found} == set(CASES)
+    rows = json.loads(report.read_text())
+    assert {row["case"] for row in rows} == set(CASES)
     # A library that dies is a row, and pytest goes on.
-    assert [row["case"] for row in found if row["outcome"] == "died"] == [
+    assert [row["case"] for row in rows if row["outcome"] == "died"] == [
         "robust-consumer-null_shape_of_a_matrix"
     ]
 
@@ -82,9 +82,9 @@ def test_sycl_ext_conforms(place, tmp_path):
         variables=environments.variables_of(place, tmp_path),
     )
     assert done.returncode == 0, done.stdout
-    found = json.loads(report.read_text())
-    assert not [row for row in found if row["known"]], "nothing is excused here"
-    left = {(row["case"], row["memory"]) for row in found if row["outcome"] != "passed"}
+    rows = json.loads(report.read_text())
+    assert not [row for row in rows if row["known"]], "nothing is excused here"
+    left = {(row["case"], row["memory"]) for row in rows if row["outcome"] != "passed"}
     assert left == (NOT_ASKED if place in CPUS else ON_A_GPU)
 
 
@@ -157,9 +157,9 @@ for entry in entry_points(group="dlpack_conformance"):
         ("unknown", "must-consumer-good_struct", "host", True),
     ],
 )
-def test_known_defect_covers_versions_cases_and_memory(version, case, memory, found):
-    one = Known("consumer-good*", "why", versions=">=1,<2", memory="host").in_version(version)
-    assert (one is not None and one.covers(case, memory)) == found
+def test_known_defect_covers_versions_cases_and_memory(version, case, memory, is_covered):
+    known = Known("consumer-good*", "why", versions=">=1,<2", memory="host").in_version(version)
+    assert (known is not None and known.covers(case, memory)) == is_covered
 
 
 def test_documents_have_the_number_of_cases():

@@ -65,14 +65,14 @@ sycl::kernel kernel_for(const sycl::context& context, const sycl::device& device
       new std::unordered_map<sycl::context, std::unordered_map<sycl::device, sycl::kernel> >;
   const std::lock_guard<std::mutex> lock(*mutex);
   auto& of_context = (*kernels)[context];
-  auto found = of_context.find(device);
-  if (found == of_context.end()) {
+  auto compiled = of_context.find(device);
+  if (compiled == of_context.end()) {
     auto source = syclexp::create_kernel_bundle_from_source(context, syclexp::source_language::sycl,
                                                             std::string(SOURCE));
     auto bundle = syclexp::build(source, {device});
-    found = of_context.emplace(device, bundle.ext_oneapi_get_kernel("axpy")).first;
+    compiled = of_context.emplace(device, bundle.ext_oneapi_get_kernel("axpy")).first;
   }
-  return found->second;
+  return compiled->second;
 }
 
 sycl::event submit(sycl::queue& queue, const Arguments& given,

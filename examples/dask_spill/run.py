@@ -44,8 +44,8 @@ def main(backend: str = "dpnp") -> None:
         wait(x)
         print(f"{x.nbytes >> 20} MiB of {type(x._meta).__module__} in {x.npartitions} chunks")
         if backend == "dpnp":
-            (found,) = client.run(tiers).values()
-            print("on the device, on the host, on the disk:", *found)
+            (nbytes,) = client.run(tiers).values()
+            print("on the device, on the host, on the disk:", *nbytes)
         y = (x - x.mean(axis=0)) / x.std(axis=0)
         y = y.persist()
         mean, deviation = dask.compute(y.mean(), y.std())

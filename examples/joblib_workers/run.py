@@ -23,12 +23,12 @@ def work(x: Any) -> Any:
 def main() -> None:
     """Send each part to a worker."""
     sx.pickling.register("dpnp")  # here, for the arguments
-    parts = [dpnp.full(PART, i * i, dtype="float32") for i in range(PARTS)]
+    arrays = [dpnp.full(PART, i * i, dtype="float32") for i in range(PARTS)]
     # In the workers, for the results.
     with Parallel(n_jobs=2, initializer=sx.pickling.register, initargs=("dpnp",)) as parallel:
-        found = parallel(delayed(work)(x) for x in parts)
-    assert [float(x[-1]) for x in found] == list(range(PARTS))
-    print(f"{len(found)} arrays of {type(found[0]).__module__}, computed in 2 processes")
+        results = parallel(delayed(work)(x) for x in arrays)
+    assert [float(x[-1]) for x in results] == list(range(PARTS))
+    print(f"{len(results)} arrays of {type(results[0]).__module__}, computed in 2 processes")
 
 
 if __name__ == "__main__":

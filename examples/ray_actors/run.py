@@ -56,10 +56,10 @@ def main() -> None:
     )
     source, sink = Source.remote(), Sink.remote()
     for method in (source.tensor, source.array):
-        found = [ray.get(sink.total.remote(method.remote(i))) for i in range(PARTS)]
-        (library,) = {name for name, _ in found}
-        right = [total for _, total in found] == [float(i * PART) for i in range(PARTS)]
-        print(f"{PARTS * PART >> 28} GiB as {library}: {'right' if right else found}")
+        answers = [ray.get(sink.total.remote(method.remote(i))) for i in range(PARTS)]
+        (library,) = {name for name, _ in answers}
+        right = [total for _, total in answers] == [float(i * PART) for i in range(PARTS)]
+        print(f"{PARTS * PART >> 28} GiB as {library}: {'right' if right else answers}")
     ray.shutdown()
 
 

@@ -55,20 +55,20 @@ def size(count: int) -> str:
     return f"{count} B" if count < 10_000 else f"{count / 1e6:.1f} MB"
 
 
-def main() -> None:
-    """Send the array in each way."""
-    device = sx.device(DEVICE)
-    name = device.filter_string
+def made_on(device: sx.Device) -> tuple[Any, Any]:
+    """Return a dpnp array, and an array with the same numbers that other processes can open."""
     numbers = np.arange(int(MEGABYTES * 1e6) // 4, dtype="float32")
-    x = dpnp.empty(numbers.shape, dtype="float32", device=name)
+    x = dpnp.empty(numbers.shape, dtype="float32", device=device.filter_string)
     sx.from_dlpack(x).copy_from(numbers)
-    sx.ipc.register_multiprocessing("dpnp")
-    sx.pickling.register("dpnp")
     try:
         sx.ipc.handle(x)
-        shared: Any = x
+        return x, x
     except BufferError:  # on a CPU device, only memory that was allocated for sharing can be shared
-        shared = sx.ipc.empty(numbers.shape, "float32", device=device).copy_from(numbers)
+        return x, sx.ipc.empty(numbers.shape, "float32", device=device).copy_from(numbers)
+
+
+def send_to_process(x: Any, shared: Any, last: float, device: str) -> None:
+    """Send the array in each way to a process of multiprocessing."""
     ways: dict[str, Callable[[], bytes]] = {
         "handle": lambda: bytes(ForkingPickler.dumps(shared)),
         "pickle of the dpnp array": lambda: pickle.dumps(x, 5),
@@ -76,34 +76,49 @@ def main() -> None:
     }
     spawn = multiprocessing.get_context("spawn")
     here, there = spawn.Pipe()
-    process = spawn.Process(target=serve, args=(there, name))
+    process = spawn.Process(target=serve, args=(there, device))
     process.start()
-    print("| way | between processes | time |\n|---|---|---|")
     for way, make in ways.items():
 
         def once(make: Callable[[], bytes] = make) -> float:
             here.send_bytes(make())
             return float(here.recv())
 
-        print(f"| {way} | {size(len(make()))} | {median(once, numbers[-1])} |", flush=True)
+        print(f"| {way} | {size(len(make()))} | {median(once, last)} |", flush=True)
     here.send_bytes(b"")
     process.join()
 
+
+def send_to_worker(x: Any, last: float, device: str) -> None:
+    """Send the array in each way to a worker of Dask."""
+    ways: dict[str, Callable[[], Any]] = {
+        "Dask, dpnp arrays": lambda: x,
+        "Dask, to NumPy by hand": lambda: dpnp.asnumpy(x),
+    }
     workers = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(**workers) as cluster, Client(cluster) as client:
-        by_hand = {
-            "Dask, dpnp arrays": lambda: x,
-            "Dask, to NumPy by hand": lambda: dpnp.asnumpy(x),
-        }
-        for way, make_array in by_hand.items():
-            frames = serialize(make_array())[1]
+        for way, make in ways.items():
+            frames = serialize(make())[1]
             sent = sum(memoryview(frame).nbytes for frame in frames)
 
-            def once(make: Callable[[], Any] = make_array) -> float:
+            def once(make: Callable[[], Any] = make) -> float:
                 (future,) = client.scatter([make()], hash=False)
-                return float(client.submit(use, future, name, pure=False).result())
+                return float(client.submit(use, future, device, pure=False).result())
 
-            print(f"| {way} | {size(sent)} | {median(once, numbers[-1])} |", flush=True)
+            print(f"| {way} | {size(sent)} | {median(once, last)} |", flush=True)
+
+
+def main() -> None:
+    """Send the array in each way."""
+    device = sx.device(DEVICE)
+    name = device.filter_string
+    sx.ipc.register_multiprocessing("dpnp")
+    sx.pickling.register("dpnp")
+    x, shared = made_on(device)
+    last = float(dpnp.asnumpy(x[-1:])[0])
+    print("| way | between processes | time |\n|---|---|---|")
+    send_to_process(x, shared, last, name)
+    send_to_worker(x, last, name)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,10 @@ def cpp_names(text):
         yield from ((word, number) for word in re.findall(r"[A-Za-z_]\w*", line))
 
 
-READERS = {".py": python_names, ".cpp": cpp_names, ".hpp": cpp_names, ".h": cpp_names}
+READERS = {
+    **dict.fromkeys((".py", ".pyi"), python_names),
+    **dict.fromkeys((".c", ".cpp", ".h", ".hpp"), cpp_names),
+}
 
 
 def complaints(name, text):
@@ -72,7 +75,13 @@ def complaints(name, text):
             yield f"{name}:{line}: {word} (write: {WORDS[bare]})"
 
 
-@pytest.mark.parametrize("tree", ["sycl_ext", "src", "tests"])
+TREES = (
+    *("sycl_ext", "sycl_ext_pytest", "src", "tests", "integrations", "conformance", "examples"),
+    *("tools", "benchmarks", "docs"),
+)
+
+
+@pytest.mark.parametrize("tree", TREES)
 def test_identifiers_say_what_they_name(tree):
     names = {path.relative_to(ROOT).as_posix(): path for path in files(tree)}
     wrong = [

@@ -42,10 +42,10 @@ def _pending() -> tuple[Any, np.ndarray[Any, Any]]:
     """
     queue, zeros, ones = _sources()
     memory: Any = import_module("dpctl.memory")
-    found = memory.MemoryUSMShared(ones.nbytes, queue=queue)
+    allocated = memory.MemoryUSMShared(ones.nbytes, queue=queue)
     for source in [zeros] * 20 + [ones]:
-        queue.memcpy_async(found, source, ones.nbytes)
-    return sx.as_tensor(found), np.ones(ones.nbytes, "uint8")
+        queue.memcpy_async(allocated, source, ones.nbytes)
+    return sx.as_tensor(allocated), np.ones(ones.nbytes, "uint8")
 
 
 adapter = Adapter(

@@ -166,12 +166,12 @@ def stays_on_its_device(b: Bench) -> None:
     hands = b.given()
     taken = b.take(hands)
     try:
-        found = b.device(taken)
+        device = b.device(taken)
     except Exception:
         raise NotOfferedError("its arrays have no __dlpack_device__") from None
-    if b.memory == "host" and b.device(b.make())[0] != 1 != found[0]:
+    if b.memory == "host" and b.device(b.make())[0] != 1 != device[0]:
         raise NotOfferedError("has no arrays in host memory")
-    expect(found == hands.device, f"memory of device {hands.device} became one of {found}")
+    expect(device == hands.device, f"memory of device {hands.device} became one of {device}")
 
 
 @consumer("errors", FROM_DLPACK)

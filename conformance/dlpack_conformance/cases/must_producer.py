@@ -39,10 +39,10 @@ from dlpack_conformance.cases.registry import (
 @producer("device", DLPACK)
 def says_its_device(b: Bench) -> None:
     """``__dlpack_device__`` returns a tuple: an integer or an Enum of one, and an integer."""
-    found = b.producer(b.make()).__dlpack_device__()
-    expect(isinstance(found, tuple) and len(found) == 2, f"__dlpack_device__ returns {found!r}")
-    numbers = (found[0].value if isinstance(found[0], Enum) else found[0], found[1])
-    expect(all(isinstance(n, int) for n in numbers), f"__dlpack_device__ returns {found!r}")
+    device = b.producer(b.make()).__dlpack_device__()
+    expect(isinstance(device, tuple) and len(device) == 2, f"__dlpack_device__ returns {device!r}")
+    numbers = (device[0].value if isinstance(device[0], Enum) else device[0], device[1])
+    expect(all(isinstance(n, int) for n in numbers), f"__dlpack_device__ returns {device!r}")
 
 
 @producer("device", C_API)
@@ -50,8 +50,8 @@ def same_device_in_the_struct(b: Bench) -> None:
     """The struct has the device that ``__dlpack_device__`` returns."""
     array = b.make()
     dl = c.managed_in(b.any_capsule(array)).dl_tensor
-    found = (dl.device.device_type, dl.device.device_id)
-    expect(found == b.device(array), f"the struct has {found}, announced is {b.device(array)}")
+    device = (dl.device.device_type, dl.device.device_id)
+    expect(device == b.device(array), f"the struct has {device}, announced is {b.device(array)}")
 
 
 @producer("versions", PYTHON)
@@ -148,8 +148,8 @@ def _dtype_case(name: str) -> None:
         if np.asarray(b.adapter.host(array)).dtype not in (values.dtype, object):
             raise NotOfferedError(f"makes {name} another dtype")
         capsule = b.any_capsule(array)
-        found = c.managed_in(capsule).dl_tensor.dtype
-        code = (found.code, found.bits, found.lanes)
+        dtype = c.managed_in(capsule).dl_tensor.dtype
+        code = (dtype.code, dtype.bits, dtype.lanes)
         expect(code == (*c.DTYPES[name], 1), f"the dtype is {code}, not {(*c.DTYPES[name], 1)}")
         same(b.bytes_of(array, values), values)
 
@@ -184,9 +184,9 @@ def capsule_keeps_the_memory(b: Bench) -> None:
     gc.collect()
     shape = c.lengths(dl.shape, dl.ndim)
     expect(shape == values.shape, f"the shape became {shape}")
-    found = c.elements(dl, values.dtype) if host else values
+    elements = c.elements(dl, values.dtype) if host else values
     c.call_deleter(address, versioned=versioned)
-    same(found, values, "the memory")
+    same(elements, values, "the memory")
     del noise
 
 
@@ -387,8 +387,8 @@ def own_device_on_request(b: Bench) -> None:
     """dl_device may be the device of the array."""
     array = b.make()
     dl = c.managed_in(b.export(array, max_version=(1, 3), dl_device=b.device(array))).dl_tensor
-    found = (dl.device.device_type, dl.device.device_id)
-    expect(found == b.device(array), f"asked for {b.device(array)}, got {found}")
+    device = (dl.device.device_type, dl.device.device_id)
+    expect(device == b.device(array), f"asked for {b.device(array)}, got {device}")
 
 
 @producer("device", DLPACK)
@@ -499,10 +499,10 @@ def table_exports(b: Bench) -> None:
     expect(table.from_object(b.producer(array), ctypes.byref(out)) == 0, "it failed")
     dl = c.DLManagedTensorVersioned.from_address(out.value or 0).dl_tensor
     other = c.managed_in(b.any_capsule(array))
-    found, wanted = c.lengths(dl.shape, dl.ndim), c.lengths(other.dl_tensor.shape, 2)
+    shape, wanted = c.lengths(dl.shape, dl.ndim), c.lengths(other.dl_tensor.shape, 2)
     place = (dl.data or 0) + dl.byte_offset
     c.call_deleter(out.value or 0, versioned=True)
-    expect(found == wanted, f"the shape is {found}, not {wanted}")
+    expect(shape == wanted, f"the shape is {shape}, not {wanted}")
     expect(place == _place(other), "the data is elsewhere")
 
 

@@ -75,9 +75,9 @@ def more_dimensions_than_it_has(b: Bench) -> None:
     taken = b.taken(lambda: b.take(b.given(**ones)))
     if taken is None:
         return
-    found = getattr(taken, "ndim", 65)
-    found = found() if callable(found) else found
-    expect(found == 65, f"it became an array of {found} dimensions")
+    ndim = getattr(taken, "ndim", 65)
+    ndim = ndim() if callable(ndim) else ndim
+    expect(ndim == 65, f"it became an array of {ndim} dimensions")
 
 
 @consumer("struct", C_API)
@@ -87,10 +87,12 @@ def lanes(b: Bench) -> None:
     if taken is None:
         return
     try:
-        found = b.host(taken)
+        elements = b.host(taken)
     except Exception:
         return
-    expect(found.size * found.itemsize == 48, f"it became {found.dtype} of {found.shape}")
+    expect(
+        elements.size * elements.itemsize == 48, f"it became {elements.dtype} of {elements.shape}"
+    )
 
 
 @consumer("struct", C_API)
@@ -229,14 +231,14 @@ def exit_goes_through(b: Bench) -> None:
 def early_exit_goes_through(b: Bench) -> None:
     """SystemExit from ``__dlpack_device__`` propagates."""
     try:
-        found = b.take(_Exit(lambda versioned: b.struct(versioned).capsule))
+        array = b.take(_Exit(lambda versioned: b.struct(versioned).capsule))
     except SystemExit:
         return
     except NotOfferedError:
         raise
     except Exception as error:
         raise BrokenError(f"it became {type(error).__name__}") from None
-    same(b.host(found), VALUES)  # it did not ask
+    same(b.host(array), VALUES)  # it did not ask
 
 
 @consumer("hostile producer", NONE)
@@ -421,8 +423,8 @@ def python_deleter_while_raising(b: Bench) -> None:
     with suppress(ZeroDivisionError):
         work()
     wait_for(lambda: all(struct.deleted >= struct.consumed for struct in b.structs))
-    found = [struct.deleted for struct in b.structs if struct.consumed]
-    expect(all(number == 1 for number in found), f"deleters ran {found} times")
+    calls = [struct.deleted for struct in b.structs if struct.consumed]
+    expect(all(number == 1 for number in calls), f"deleters ran {calls} times")
 
 
 @consumer("exit", PYTHON, alone=True)

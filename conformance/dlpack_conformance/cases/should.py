@@ -227,7 +227,7 @@ def pending_work_without_a_stream(b: Bench) -> None:
         same(c.elements(dl, wanted.dtype), wanted)
 
 
-def _part(dpctl: Any, device: Any) -> Any:
+def _sub_device(dpctl: Any, device: Any) -> Any:
     """Return a sub-device: a tile of a GPU, or a unit of a CPU."""
     for partition in ("next_partitionable", 1):
         with suppress(dpctl.SyclSubDeviceCreationError):
@@ -240,16 +240,16 @@ def sub_device_is_exported(b: Bench) -> None:
     """An array on a sub-device has the id of its root device, or is refused with BufferError."""
     dpctl = _dpctl(b)
     device = dpctl.SyclDevice()
-    array = _on_queue(b, dpctl.SyclQueue(_part(dpctl, device)))
+    array = _on_queue(b, dpctl.SyclQueue(_sub_device(dpctl, device)))
     try:
-        found = b.device(array)
+        reported = b.device(array)
         b.producer(array).__dlpack__(max_version=(1, 3))
     except BufferError:
         return
     except Exception as error:
         raise BrokenError(f"{type(error).__name__}: {error}") from None
     wanted = dpctl.get_devices().index(device)
-    expect(found == (14, wanted), f"the device is {found}, not {(14, wanted)}")
+    expect(reported == (14, wanted), f"the device is {reported}, not {(14, wanted)}")
 
 
 @producer("oneAPI", ONE_API)
@@ -312,10 +312,10 @@ def readonly_is_not_written_to(b: Bench) -> None:
         b.adapter.write(array, 77)
     except Exception:
         return
-    found = locked
+    values = locked
     if b.memory == "own":
-        found = b.host(kept[-1].keep[0])
-    expect((np.asarray(found).ravel() == VALUES.ravel()).all(), "it was written to")
+        values = b.host(kept[-1].keep[0])
+    expect((np.asarray(values).ravel() == VALUES.ravel()).all(), "it was written to")
 
 
 @consumer("read-only", C_API)

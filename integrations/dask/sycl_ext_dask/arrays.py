@@ -105,17 +105,17 @@ def _same_in_dpnp(function: Any) -> tuple[Any, int, list[str]]:
     """Return dpnp's function, its number of positional arguments, and the names of the others."""
     import dpnp
 
-    found: Any = dpnp
+    same_name: Any = dpnp
     for name in (*function.__module__.split(".")[1:], function.__name__):
-        found = getattr(found, name, None)
-    if found is None:
+        same_name = getattr(same_name, name, None)
+    if same_name is None:
         return None, 0, []
-    theirs, ours = (list(signature(f).parameters.values()) for f in (function, found))
+    theirs, ours = (list(signature(f).parameters.values()) for f in (function, same_name))
     if any(p.kind is Parameter.VAR_POSITIONAL for p in ours):
-        return found, sys.maxsize, []
+        return same_name, sys.maxsize, []
     by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     first = sum(p.kind in by_place for p in ours)
-    return found, first, [p.name for p in theirs if p.kind in by_place][first:]
+    return same_name, first, [p.name for p in theirs if p.kind in by_place][first:]
 
 
 def add_protocols(dpnp: Any) -> None:
@@ -155,13 +155,13 @@ def register_tensors() -> None:
         shape = list(tensors[0].shape)
         shape[axis] = sum(t.shape[axis] for t in tensors)
         first = tensors[0]
-        found = sx.empty(tuple(shape), first.dtype, usm_type=first.usm_type, device=first.device)
+        joined = sx.empty(tuple(shape), first.dtype, usm_type=first.usm_type, device=first.device)
         start = 0
         for t in tensors:
             end = start + t.shape[axis]
-            found[(slice(None),) * (axis % t.ndim) + (slice(start, end),)].copy_from(t)
+            joined[(slice(None),) * (axis % t.ndim) + (slice(start, end),)].copy_from(t)
             start = end
-        return found
+        return joined
 
     dispatch.concatenate_lookup.register(sx.Tensor, concatenate)
     dispatch.empty_lookup.register(sx.Tensor, sx.empty)

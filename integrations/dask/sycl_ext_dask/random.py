@@ -29,8 +29,8 @@ class RandomState:
         method = getattr(self._host, name)
 
         def call(*values: Any, **named: Any) -> Any:
-            found = method(*map(_to_host, values), **{n: _to_host(x) for n, x in named.items()})
-            return None if found is None else to_dpnp(found)  # None: of ``shuffle``
+            numbers = method(*map(_to_host, values), **{n: _to_host(x) for n, x in named.items()})
+            return None if numbers is None else to_dpnp(numbers)  # None: of ``shuffle``
 
         return call
 

@@ -21,8 +21,8 @@ def nothing_leaks():
 @pytest.fixture(scope="module")
 def client():
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(**settings, silence_logs=logging.ERROR) as cluster, Client(cluster) as found:
-        yield found
+    with LocalCluster(**settings, silence_logs=logging.ERROR) as cluster, Client(cluster) as client:
+        yield client
 
 
 @pytest.fixture
@@ -62,12 +62,12 @@ def test_spilled_tensor_comes_back(client, workers):
         while "spilled" in data.fast:
             data.fast.evict()
         assert "spilled" in data.slow
-        found = data["spilled"].to_numpy().tolist()
+        numbers = data["spilled"].to_numpy().tolist()
         del data["spilled"]
-        return found
+        return numbers
 
-    (found,) = client.run(spill_and_load, workers=workers[:1]).values()
-    assert found == np.arange(1000).astype("int8").tolist()
+    (numbers,) = client.run(spill_and_load, workers=workers[:1]).values()
+    assert numbers == np.arange(1000).astype("int8").tolist()
 
 
 # ---- arrays of dpnp ------------------------------------------------------------------------------
@@ -81,8 +81,8 @@ def added(a, b):
     return os.getpid(), type(a) is dpnp.ndarray, a + b
 
 
-def third(found):
-    return found[2]
+def third(array):
+    return array[2]
 
 
 def test_dpnp_arrays_between_workers(client, workers, usm_type):

@@ -53,9 +53,9 @@ def in_this_thread():
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_dask_computes_with_dpnp(operation, usm_type):
     compute = OPERATIONS[operation]
-    found = compute(chunked(dpnp.asarray(NUMBERS, usm_type=usm_type))).compute()
-    assert (type(found) is dpnp.ndarray, found.usm_type) == (True, usm_type)
-    assert np.allclose(dpnp.asnumpy(found), compute(chunked(NUMBERS)).compute())
+    result = compute(chunked(dpnp.asarray(NUMBERS, usm_type=usm_type))).compute()
+    assert (type(result) is dpnp.ndarray, result.usm_type) == (True, usm_type)
+    assert np.allclose(dpnp.asnumpy(result), compute(chunked(NUMBERS)).compute())
 
 
 def test_numpys_functions_become_those_of_dpnp():
@@ -77,8 +77,8 @@ def test_reductions_of_ufuncs_are_along_the_axis_of_numpy(name, method, named):
         with pytest.raises(TypeError):
             reduction(dpnp.asarray(NUMBERS), **named)
         return
-    found = reduction(dpnp.asarray(NUMBERS), **named)
-    assert np.allclose(dpnp.asnumpy(found), reduction(NUMBERS, **named))
+    result = reduction(dpnp.asarray(NUMBERS), **named)
+    assert np.allclose(dpnp.asnumpy(result), reduction(NUMBERS, **named))
 
 
 COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
@@ -88,20 +88,20 @@ COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, 
 @pytest.mark.parametrize("compare", COMPARISONS, ids=lambda compare: compare.__name__)
 def test_numbers_of_numpy_compare_from_the_left(compare, number):
     """NumPy asks with an array of 0 dimensions; without the protocols, dpnp compares."""
-    found = compare(number, dpnp.asarray(NUMBERS))
-    assert type(found) is dpnp.ndarray
-    assert np.array_equal(dpnp.asnumpy(found), compare(number, NUMBERS))
+    result = compare(number, dpnp.asarray(NUMBERS))
+    assert type(result) is dpnp.ndarray
+    assert np.array_equal(dpnp.asnumpy(result), compare(number, NUMBERS))
 
 
 def test_functions_take_numbers_in_arrays_of_numpy():
     """xarray fills missing values with an array of 0 dimensions."""
     x = dpnp.asarray(NUMBERS)
-    for found in (
+    for result in (
         np.where(x > 2, x, np.array(0.0)),
         da.where(da.from_array(x, asarray=False) > 2, x, np.array(0.0)).compute(),
     ):
-        assert type(found) is dpnp.ndarray
-        assert np.array_equal(dpnp.asnumpy(found), np.where(NUMBERS > 2, NUMBERS, 0))
+        assert type(result) is dpnp.ndarray
+        assert np.array_equal(dpnp.asnumpy(result), np.where(NUMBERS > 2, NUMBERS, 0))
 
 
 def test_comparisons_with_numpy_stay_false():
@@ -145,9 +145,9 @@ def test_dask_backend_makes_dpnp(make):
     with dask.config.set({"array.backend": "dpnp"}):
         made = make()
         assert (made.dtype, made.chunks) == (expected.dtype, expected.chunks)
-        found = made.compute()
-    assert type(made._meta) is type(found) is dpnp.ndarray
-    assert np.array_equal(dpnp.asnumpy(found), expected.compute())
+        result = made.compute()
+    assert type(made._meta) is type(result) is dpnp.ndarray
+    assert np.array_equal(dpnp.asnumpy(result), expected.compute())
 
 
 def test_arrays_go_to_a_backend_and_back():
@@ -159,17 +159,17 @@ def test_arrays_go_to_a_backend_and_back():
 
 def test_pickles_need_no_distributed():
     """Dask's scheduler of processes pickles what tasks return."""
-    found = pickle.loads(pickle.dumps(dpnp.arange(3)))
-    assert (type(found) is dpnp.ndarray, found.asnumpy().tolist()) == (True, [0, 1, 2])
+    loaded = pickle.loads(pickle.dumps(dpnp.arange(3)))
+    assert (type(loaded) is dpnp.ndarray, loaded.asnumpy().tolist()) == (True, [0, 1, 2])
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_tensors_are_moved_and_cut(axis):
     tensor = sx.empty(NUMBERS.shape, "float64").copy_from(NUMBERS)
     x = chunked(tensor)
-    found = da.concatenate([x, x], axis=axis).rechunk((5, 3))[1:, ::-1].compute()
-    assert type(found) is sx.Tensor
-    assert found.to_numpy().tolist() == np.concatenate([NUMBERS] * 2, axis)[1:, ::-1].tolist()
+    result = da.concatenate([x, x], axis=axis).rechunk((5, 3))[1:, ::-1].compute()
+    assert type(result) is sx.Tensor
+    assert result.to_numpy().tolist() == np.concatenate([NUMBERS] * 2, axis)[1:, ::-1].tolist()
     host = x.to_backend("numpy").compute()
     assert type(host) is np.ndarray
     assert np.array_equal(host, NUMBERS)

@@ -70,8 +70,8 @@ def methods_of(source):
     """The public methods of a source of random numbers."""
     owner = da.random.Generator if source == "Generator" else da.random.RandomState
     names = [n for n, _ in inspect.getmembers(owner, inspect.isfunction) if n[0] != "_"]
-    found = da.random if source == "functions" else owner
-    return [name for name in names if name != "seed" and hasattr(found, name)]
+    source_of_names = da.random if source == "functions" else owner
+    return [name for name in names if name != "seed" and hasattr(source_of_names, name)]
 
 
 CASES = [(source, name) for source in SOURCES for name in methods_of(source)]
@@ -85,17 +85,17 @@ def numbers(backend, call, source):
     ):
         warnings.simplefilter("ignore", DeprecationWarning)  # random_integers
         made = call(SOURCES[source]())
-        found = made.compute()
+        numbers = made.compute()
     library = dpnp if backend == "dpnp" else np
-    assert type(made._meta) is type(found) is library.ndarray
-    assert made.dtype == found.dtype
-    return dpnp.asnumpy(found)
+    assert type(made._meta) is type(numbers) is library.ndarray
+    assert made.dtype == numbers.dtype
+    return dpnp.asnumpy(numbers)
 
 
 def assert_same_numbers(call, source):
-    found, expected = (numbers(backend, call, source) for backend in ("dpnp", "numpy"))
-    assert found.dtype == expected.dtype
-    assert np.array_equal(found, expected)
+    result, expected = (numbers(backend, call, source) for backend in ("dpnp", "numpy"))
+    assert result.dtype == expected.dtype
+    assert np.array_equal(result, expected)
 
 
 @pytest.mark.parametrize(("source", "name"), CASES)

@@ -24,11 +24,11 @@ KB = 1024  # bytes of each array
 
 @pytest.fixture
 def data(tmp_path):
-    found = DeviceSpillBuffer(str(tmp_path), 2 * KB, 2 * KB + 500)
-    yield found
+    buffer = DeviceSpillBuffer(str(tmp_path), 2 * KB, 2 * KB + 500)
+    yield buffer
     sx.memory.limit(sx.device(), None)
-    for key in list(found):
-        del found[key]  # zict's mappings refer to each other
+    for key in list(buffer):
+        del buffer[key]  # zict's mappings refer to each other
 
 
 def tiers(data):
@@ -60,7 +60,7 @@ def test_spilled_data_comes_back_as_it_was(data):
 
 def test_spilled_data_frees_device_memory(data):
     def live():
-        return sum(found.live_bytes for found in sx.memory.statistics(sx.device()).values())
+        return sum(counts.live_bytes for counts in sx.memory.statistics(sx.device()).values())
 
     before = live()
     for i in range(6):
@@ -92,8 +92,8 @@ def test_spilled_array_is_freed_without_the_garbage_collector(tmp_path):
             plain.evict()
         assert sx.memory.live_exports() == exports
         kinds = [(sx.device(), kind) for kind in ("device", "shared")]
-        found = sx.memory.statistics(sx.device())
-        assert [found[k].live_bytes for k in kinds if k in live] == [
+        counts = sx.memory.statistics(sx.device())
+        assert [counts[k].live_bytes for k in kinds if k in live] == [
             live[k].live_bytes for k in kinds if k in live
         ]
     finally:
@@ -112,7 +112,7 @@ def test_host_objects_stay_on_the_host(data):
 
 def test_failing_allocation_makes_room(data):
     data[0], data[1] = tensor(0), tensor(1)
-    used = sum(found.live_bytes for found in sx.memory.statistics(sx.device()).values())
+    used = sum(counts.live_bytes for counts in sx.memory.statistics(sx.device()).values())
     sx.memory.limit(sx.device(), used + KB // 2, spill.make_room)
     made = tensor(2)
     assert made.shape == (KB,)

@@ -155,8 +155,8 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
         call = communicator_metadata.actor.__ray_call__.options(
             concurrency_group="_ray_system_error"
         )
-        found: list[Any] = ray.get(call.remote(fetch, obj_id), timeout=FETCH_SECONDS)
-        return found
+        fetched: list[Any] = ray.get(call.remote(fetch, obj_id), timeout=FETCH_SECONDS)
+        return fetched
 
     def _arrive(self, tensor: sx.Tensor) -> Any:
         """Return the array that the receiver gets."""

@@ -46,10 +46,10 @@ for library, transport in TRANSPORTS.items():
             sent = sx.exchange(tensor, library) if library == "dpnp" else tensor
             sent = sx.as_tensor(sent, copy=False)
             print(f"=== {library} | {usm_type} | {name}", flush=True)
-            found = transport()._arrive(sycl_ext_ray._open(sycl_ext_ray._offer(sent)))
+            received = transport()._arrive(sycl_ext_ray._open(sycl_ext_ray._offer(sent)))
             print("===", flush=True)
-            assert type(found).__module__.partition(".")[0] == library
-            arrived = sx.as_tensor(found, copy=False)
+            assert type(received).__module__.partition(".")[0] == library
+            arrived = sx.as_tensor(received, copy=False)
             assert np.array_equal(arrived.to_numpy(copy=True), expected)
             state = arrived.usm_type, arrived.readonly, arrived.device.id
             assert state == (usm_type, tensor.readonly, tensor.device.id), (state, name)

@@ -128,8 +128,8 @@ def test_array_keeps_kind_flag_and_layout(usm_type, readonly, actors):
 
 def test_repeated_elements_are_sent_once(actors):
     """A copy of this tensor would have 12 GB."""
-    found = ray.get(actors[1].state.remote(actors[0].repeated.remote()), timeout=60)
-    assert found == ("device", False, (10**9, 3), (0, 1))
+    state = ray.get(actors[1].state.remote(actors[0].repeated.remote()), timeout=60)
+    assert state == ("device", False, (10**9, 3), (0, 1))
 
 
 def test_layouts_and_kinds_on_the_cpu_device():
@@ -139,9 +139,9 @@ def test_layouts_and_kinds_on_the_cpu_device():
 def test_page_has_the_number_of_copies(tmp_path):
     """None of device USM, and two of USM that processes cannot share, as the runtime reports."""
     variables = {**environments.variables_of("level_zero_v2", tmp_path), "SYCL_UR_TRACE": "2"}
-    found = copies_of_arrays("level_zero:gpu:0", variables)
-    assert len(found) == 42
-    for array, copies in found.items():
+    copies_of = copies_of_arrays("level_zero:gpu:0", variables)
+    assert len(copies_of) == 42
+    for array, copies in copies_of.items():
         assert copies == (0 if "| device |" in array else 2), array
 
 
@@ -156,15 +156,15 @@ def copies_of_arrays(device, variables):
         timeout=280,
     )
     assert (done.returncode, "all arrived" in done.stdout) == (0, True), done.stderr
-    found, array = {}, ""
+    copies_of, array = {}, ""
     for line in done.stdout.splitlines():
         if line.startswith("==="):
             array = line[4:]
-            found.setdefault(array, 0)
+            copies_of.setdefault(array, 0)
         elif array and "---> urEnqueueUSM" in line:
-            found[array] += 1
-    del found[""]
-    return found
+            copies_of[array] += 1
+    del copies_of[""]
+    return copies_of
 
 
 def test_receiver_works_on_the_memory_of_the_source(actors):
@@ -191,8 +191,8 @@ def test_receiver_on_another_machine_gets_one_message(actors):
     ray.get(actors[0].first.remote())
     offer = sycl_ext_ray.Offer(tensor_meta=[], offers=[], node="elsewhere")
     transport = sycl_ext_ray.Transport()
-    (found,) = transport.recv_multiple_tensors(ref.hex(), offer, source)
-    assert found.tolist() == [0, 1, 2, 3, 4]
+    (received,) = transport.recv_multiple_tensors(ref.hex(), offer, source)
+    assert received.tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(BufferError, match="_use_object_store"):
         transport.recv_multiple_tensors(ref.hex(), offer, sycl_ext_ray.Source())
     assert ray.get(ref, _use_object_store=True, timeout=60).tolist() == [0, 1, 2, 3, 4]
@@ -200,14 +200,14 @@ def test_receiver_on_another_machine_gets_one_message(actors):
 
 def test_garbage_is_collected_and_an_opened_tensor_stays(actors):
     ref = actors[0].tensor.remote(6, False)
-    found = ray.get(ref, timeout=60)
+    received = ray.get(ref, timeout=60)
     assert ray.get(actors[0].kept.remote()) >= 1
     del ref
     deadline = 200
     while ray.get(actors[0].kept.remote()) and deadline:
         deadline -= 1
     assert deadline
-    assert found.tolist() == list(range(6))
+    assert received.tolist() == list(range(6))
 
 
 def test_dead_source_is_an_error_of_the_receiver(actors):

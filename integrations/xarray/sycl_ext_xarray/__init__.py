@@ -49,8 +49,8 @@ class DpnpAccessor(Generic[T]):
 
         The variables of a Dataset that `as_dpnp` leaves on the host do not count.
         """
-        found = self._obj
-        variables = found.data_vars.values() if isinstance(found, xr.Dataset) else [found]
+        obj = self._obj
+        variables = obj.data_vars.values() if isinstance(obj, xr.Dataset) else [obj]
         data = [x.data for x in variables if _can_move(x.data)]
         return bool(data) and all(map(_is_dpnp, data))
 
@@ -92,8 +92,8 @@ class DpnpAccessor(Generic[T]):
 def _convert(obj: T, function: Callable[[Any], Any], *, coordinates: bool) -> T:
     """Return an object like another one, with its data passed through a function."""
 
-    def moved(found: Any) -> dict[Any, Any]:
-        return {n: x.variable.copy(data=function(x.variable.data)) for n, x in found.items()}
+    def moved(variables: Any) -> dict[Any, Any]:
+        return {n: x.variable.copy(data=function(x.variable.data)) for n, x in variables.items()}
 
     if isinstance(obj, xr.Dataset):
         made = obj.assign(moved(obj.data_vars))

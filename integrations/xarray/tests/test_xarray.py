@@ -113,8 +113,8 @@ def test_arithmetic_with_a_coordinate_needs_it_in_dpnp_as_well(x):
     for moved in (there["height"], xr.DataArray(x["x"].values, dims="x")):
         product = there * moved.dpnp.as_dpnp()
         xr.testing.assert_allclose(product.dpnp.as_numpy(), (x * moved))
-    for found in (there.sel(x=20), there.groupby("height").mean(), there + there.isel(x=[1, 2])):
-        assert found.dpnp.is_dpnp
+    for result in (there.sel(x=20), there.groupby("height").mean(), there + there.isel(x=[1, 2])):
+        assert result.dpnp.is_dpnp
 
 
 def test_coordinates_come_back_as_well(x):

@@ -132,9 +132,9 @@ static PyObject* stream(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O(ii)", &type, &device_type, &device_id)) return NULL;
   const DLPackExchangeAPI* const api = table_of(type);
   if (!api) return NULL;
-  void* found = NULL;
-  if (api->current_work_stream((DLDeviceType)device_type, device_id, &found) != 0) return NULL;
-  return PyLong_FromVoidPtr(found);
+  void* queue = NULL;
+  if (api->current_work_stream((DLDeviceType)device_type, device_id, &queue) != 0) return NULL;
+  return PyLong_FromVoidPtr(queue);
 }
 
 // delete_at(address, place)
