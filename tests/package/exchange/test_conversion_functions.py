@@ -124,6 +124,13 @@ def test_copy_of_a_function_is_found_in_its_result(function, name):
 
 
 @pytest.mark.parametrize(
+    ("function", "route"), [(np.array, sx.Route.HOST_COPY), (dpnp.array, sx.Route.COPY)]
+)
+def test_copy_of_a_function_is_planned_where_its_library_has_memory(function, route):
+    assert sx.explain(sx.zeros(3, "int64", usm_type="shared"), function).route is route
+
+
+@pytest.mark.parametrize(
     "function", [doubled, lambda x: np.from_dlpack(x)[::-1], np.sum, torch.sum]
 )
 def test_computed_result_is_no_copy(function):
