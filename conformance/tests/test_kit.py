@@ -147,7 +147,7 @@ for entry in entry_points(group="dlpack_conformance"):
 
 
 @pytest.mark.parametrize(
-    ("version", "case", "memory", "found"),
+    ("version", "case", "memory", "is_covered"),
     [
         ("1.5", "must-consumer-good_struct", "host", True),
         ("2.0", "must-consumer-good_struct", "host", False),

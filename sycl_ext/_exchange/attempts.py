@@ -25,7 +25,7 @@ class Attempt(NamedTuple):
     plan: Plan
     device: Any = None  # as in `as_tensor`, or HOST; None: the device for an unaware consumer
     compact: bool = False  # the consumer needs a compact, writable copy
-    copies: int = 0  # made before the consumer is called, which may make the last one itself
+    copies: int = 0  # of the route; the export that the consumer requests may make the last one
     native: DLDevice | None = None  # the name of CUDA or HIP under which it is passed
     as_array: bool = False  # as a NumPy array, for a function that refused without being run
 
@@ -155,7 +155,7 @@ def to_library(
 
 
 def _after_refusals(case: _Case, *, anywhere: bool) -> list[Attempt]:
-    """Return the attempts with a consumer that has refused the others; they need no reads."""
+    """Return the attempts after a consumer has refused the others; they need no reads."""
     who = case.who
     attempts: list[Attempt] = []
     if who.memory == "usm":

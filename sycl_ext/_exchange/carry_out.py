@@ -103,10 +103,10 @@ def _hand_over(target: Target, handed: Any, is_library: bool) -> Any:
 def _final_error(
     source: _core.TensorBase, decision: Decision, refused: list[Plan], refusals: list[Exception]
 ) -> BaseException:
-    """Return the error of an exchange for which every form was refused."""
+    """Return the error of an exchange whose attempts were all refused."""
     who, target = decision.who, decision.target
     if refused:
-        # The best form was refused first, so its refusal is the most informative.
+        # The attempts are sorted, so the first refusal is about the best one, and says the most.
         plan = refusal_of(refused)
         error = (plan.error or BufferError)(plan.reason)
         error.__cause__ = refusals[0] if refusals else None
@@ -123,7 +123,7 @@ def _final_error(
 def _prepare(
     source: _core.TensorBase, decision: Decision, attempt: Attempt, copy: bool | None
 ) -> Any:
-    """Make the object of an attempt, in the form that the consumer's function takes."""
+    """Make the object that an attempt passes to the consumer: a producer, a capsule or an array."""
     who, copies = decision.who, attempt.copies
     if attempt.device == HOST:
         seen = _core.copy_to_host(source) if copies else source

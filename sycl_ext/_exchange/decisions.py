@@ -41,7 +41,7 @@ class Resolved(NamedTuple):
     target: Target | None  # None: a device is the consumer
     wanted: list[Wanted] | None  # the acceptable devices; None: any
     several: bool  # whether a list of devices is the consumer
-    lasts: bool  # whether the core may keep this, for the same two objects
+    lasts: bool  # whether the core may keep this for later calls with the same two arguments
     reads: tuple[Any, ...]
 
 
@@ -78,6 +78,7 @@ class Decision(NamedTuple):
     reads: tuple[Any, ...]
 
 
+#: The consumer where a device is named in place of a library: this package.
 _OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
 
 # ---- the consumer --------------------------------------------------------------------------------
@@ -126,9 +127,9 @@ def _read_devices(device: Any) -> list[Wanted]:
 
 
 def _lasts(device: Any) -> bool:
-    """Whether a form of ``device=`` cannot change, and means the same as long as the device table.
+    """Whether a form of ``device=`` means the same device until the device table has a new entry.
 
-    "xpu" is a device of torch, once that is loaded.
+    A list may change, and "xpu" becomes a device of torch when torch is loaded.
     """
     if isinstance(device, tuple):
         return type(device) is tuple and all(type(item) is int for item in device)
@@ -218,7 +219,7 @@ def _decision(
 def _step(
     attempt: Attempt, facts: ArrayFacts, flags: Flags, who: Consumer, target: Target | None
 ) -> Step:
-    """Return what the core does in an attempt; it makes no copies, and checks no results."""
+    """Return how the core makes an attempt; one with a copy or a check is left to `carry_out`."""
     is_on_host = attempt.device == HOST
     if target is None and not is_on_host:
         asked = True if attempt.copies else False if flags.copy is False else None

@@ -82,8 +82,8 @@ def check(comm: Any, /, device: Any = None) -> Check:
     --------
     >>> from mpi4py import MPI
     >>> import sycl_ext as sx
-    >>> found = sx.mpi.check(MPI.COMM_WORLD, "cpu")
-    >>> bool(found), found.reason
+    >>> result = sx.mpi.check(MPI.COMM_WORLD, "cpu")
+    >>> bool(result), result.reason
     (False, 'rank 0: MPI has no name for memory of the backend opencl')
     """
     _require_communicator(comm)

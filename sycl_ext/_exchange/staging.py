@@ -122,7 +122,7 @@ def _stage(
 def _through(
     memory: _core.TensorBase, t: Tensor, mode: Mode, *, is_filled: bool = False
 ) -> tuple[HostView, Callable[[], None]]:
-    """Return the same as `_stage`, for memory with the shape and dtype of the tensor."""
+    """Stage a tensor in other memory of its shape and dtype; returns the same as `_stage`."""
     if mode != "w" and not is_filled:
         _core.copy_elements(memory, t)
     if mode == "r":
@@ -174,7 +174,7 @@ class StagedRequest:
             if not complete():
                 return False
         except RuntimeError:  # such as MPI.Exception; a signal handler does not end the request
-            self._forget()  # MPI has given it up
+            self._forget()  # the request has failed, so MPI no longer uses the memory
             raise
         _pending.discard(self)  # MPI is done, also when the copy below fails
         self._finish()

@@ -64,7 +64,11 @@ def test_each_distribution_has_a_package_of_its_version(recipe):
 
 
 def test_recipe_is_shown_as_rendered(recipe):
-    assert recipe.described(packages(recipe)["sycl_ext"]).splitlines()[-1].startswith("  run: python, ")
+    assert (
+        recipe.described(packages(recipe)["sycl_ext"])
+        .splitlines()[-1]
+        .startswith("  run: python, ")
+    )
 
 
 @pytest.mark.parametrize(

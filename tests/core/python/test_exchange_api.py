@@ -133,7 +133,9 @@ def test_copying_table_falls_back_to_the_method_with_copy_false(module):
     cls = with_table(table)
     cls.__module__ = module
     made = cls(values(3), flags=IS_COPIED)
-    with pytest.raises(sx.CopyRefusedError, match="WithTable that was asked for a view made a copy; pass copy=None"):
+    with pytest.raises(
+        sx.CopyRefusedError, match="WithTable that was asked for a view made a copy; pass copy=None"
+    ):
         sx.from_dlpack(made, copy=False)
     assert [call["copy"] for call in made.calls] == [False]
     assert (table.made[0].deleted, made.deleted) == (1, [1])
