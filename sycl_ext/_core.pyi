@@ -435,8 +435,8 @@ def queue_at_untrusted(address: SupportsIndex, /) -> Queue:
 def own_queue(tensor: TensorBase, /) -> Queue | None:
     """The tensor's own queue; None if it uses the queue of its device."""
 
-def show_queue(tensor: TensorBase, /) -> None:
-    """Records that other code may submit work on the tensor, to its queue or that of its device.  Later work there is ordered after the copies begun so far, and in an in-order queue after all work."""
+def show_queue(tensor: TensorBase, /) -> Any:
+    """The queue of the tensor's device; None if the tensor has its own, or no device.  Records that other code may submit work on the tensor, to its queue or that of its device.  Later work there is ordered after the copies begun so far, and in an in-order queue after all work."""
 
 def queue_of_capsule(capsule: CapsuleType, /) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""

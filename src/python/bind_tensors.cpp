@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "python/capsule.hpp"
+#include "python/dpctl_queue.hpp"
 #include "python/exchange_api.hpp"
 #include "python/host_arrays.hpp"
 #include "python/imports.hpp"
@@ -146,19 +147,23 @@ void bind_tensors(py::module_& m) {
     copy_elements(to, from);
   });
   m.def("require_target", &require_target);
-  m.def("synchronize", [](const Tensor& tensor) { tensor.memory->wait_for_work(); });
+  m.def("synchronize", [](const Tensor& tensor) {
+    notice_released_queue(tensor.memory);
+    tensor.memory->wait_for_work();
+  });
   m.def("order_after",
         [](const Queue& queue, const Tensor& tensor) { order_after(queue, tensor.memory); });
   m.def("own_queue", [](const Tensor& tensor) -> std::optional<Queue> {
     if (!tensor.memory->own_queue) return std::nullopt;
     return tensor.memory->own_queue;
   });
-  m.def("show_queue", [](const Tensor& tensor) {
+  m.def("show_queue", [](const Tensor& tensor) -> py::object {
     const Memory& memory = tensor.memory;
-    if (!memory->entry) return;
-    memory->expose();
+    if (!memory->entry) return py::none();
+    memory->show_queue();
     const Queue& queue = memory->queue();
     order_after(queue, memory, !queue.in_order());
+    return memory->own_queue ? py::none() : own(shown_queue(*memory->entry).release());
   });
   m.def("release_cached_memory", &release_cached_memory);
   m.def("memory_use", [] {

@@ -108,6 +108,26 @@ PyRef shared_queue(const Entry& entry) {
   return queue;
 }
 
+PyRef shown_queue(const Entry& entry) {
+  if (!entry.python_side) {
+    using Make = PyObject* (*)(const void*);
+    const PyRef shared = shared_queue(entry);
+    const void* const address = address_of_queue(shared.get());
+    const auto make = address ? dpctl_function<Make>("SyclQueue_Make") : nullptr;
+    PyRef made(make ? make(address) : nullptr);
+    if (!made) throw PythonError();
+    if (entry.python_side) return PyRef(Py_NewRef(static_cast<PyObject*>(entry.python_side)));
+    entry.python_side = made.release();
+  }
+  return PyRef(Py_NewRef(static_cast<PyObject*>(entry.python_side)));
+}
+
+void notice_released_queue(const Memory& memory) noexcept {
+  if (!memory->use.is_queue_shown() || memory->own_queue) return;
+  auto* const queue = static_cast<PyObject*>(memory->entry->python_side);
+  if (queue && Py_REFCNT(queue) == 1) memory->use.take_queue_back();
+}
+
 Queue queue_of_dpctl(PyObject* object) {
   if (!is_dpctl_queue(object)) return Queue();
   const void* const address = address_of_queue(object);

@@ -4,12 +4,19 @@
 #pragma once
 
 #include "python/gil.hpp"
-#include "runtime/devices/entry.hpp"
+#include "runtime/memory/usm.hpp"
 
 namespace sycl_ext {
 
 // The shared queue of an entry, as a dpctl.SyclQueue.  Under the GIL.
 PyRef shared_queue(const Entry& entry);
+
+// The same queue in a dpctl.SyclQueue of its own, which tensors of the entry show to other code; it
+// lives as long as the process.  Under the GIL.
+PyRef shown_queue(const Entry& entry);
+// Called before work on the memory is looked for: other code that got this queue may no longer hold
+// it.  Then it can submit nothing more, and the queue counts until it is seen idle.
+void notice_released_queue(const Memory& memory) noexcept;
 
 // The queue in a dpctl.SyclQueue; empty: the object is not a dpctl.SyclQueue.  Under the GIL.
 Queue queue_of_dpctl(PyObject* object);

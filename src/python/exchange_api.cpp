@@ -2,6 +2,7 @@
 #include "python/exchange_api.hpp"
 
 #include "base/error.hpp"
+#include "python/dpctl_queue.hpp"
 #include "python/producer_class.hpp"
 #include "python/routes.hpp"
 #include "runtime/devices/dl_device.hpp"
@@ -93,6 +94,7 @@ Shared shareable(PyObject* object) {
 // device, and uses that stream.  The host has no stream, so there the work is waited for.
 void order(const Shared& shared) {
   const Memory& memory = shared.tensor.memory;
+  notice_released_queue(memory);
   if (shared.is_host()) {
     memory->wait_for_work();
   } else if (memory->may_have_work()) {

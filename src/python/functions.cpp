@@ -187,6 +187,7 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   const Tensor& tensor = tensor_of(self);
   const Route route =
       wait == Py_True ? route_of(tensor, RouteRequest::of_numpy(copy)) : Route::refuse;
+  notice_released_queue(tensor.memory);
   if (route == Route::host_view) {
     tensor.memory->wait_for_work();
     return ndarray_over(self);
@@ -236,6 +237,7 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
   if (is_read_here) {
     const Route route = route_of(tensor, {Wanted::announced, copy, *versioned});
     if (route == Route::view || route == Route::host_view) {
+      notice_released_queue(tensor.memory);
       if (synchronise) tensor.memory->wait_for_work();
       if (consumer) order_after(consumer, tensor.memory);
       ExportOptions options{tensor.dl_device()};

@@ -64,9 +64,11 @@ class Tensor(Views):
         """The queue for work on this tensor: its own queue, or that of its device.
 
         Work that is submitted to it afterwards is ordered after copies started with ``wait=False``.
-        Once the queue has been requested, every read of the tensor waits for it.
+        While the queue is held, every read of the tensor waits for it.
         """
-        _core.show_queue(self)
+        shown: dpctl.SyclQueue | None = _core.show_queue(self)
+        if shown is not None:
+            return shown
         own = _core.own_queue(self)
         if own is None:
             return self.device.sycl_queue

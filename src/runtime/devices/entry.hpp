@@ -93,6 +93,8 @@ class Entry final {
   const Queue& extension_queue() const;
   // The queue for extensions; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
+  // A field for src/python, which the core does not read.
+  mutable void* python_side = nullptr;
   // Address of this entry's sycl::device / sycl::context, valid for ever.
   const void* device_address() const noexcept;
   const void* context_address() const noexcept;

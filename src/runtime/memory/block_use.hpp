@@ -14,7 +14,8 @@ namespace sycl_ext {
 // | state    | who can submit work on the block                      | it ends with                  |
 // |----------|-------------------------------------------------------|-------------------------------|
 // | own      | this package, whose commands are known                | lend(), expose()              |
-// | lent     | a device export or a view of an extension as well     | the last give_back()          |
+// | lent     | a device export, a view of an extension, or a holder  | the last give_back()          |
+// |          | of the queue as well                                  |                               |
 // | returned | no other code any more, but its work may be pending   | lend(), expose(), seen_idle() |
 // | exposed  | all code that got the address or the queue, for ever  | never                         |
 // clang-format on
@@ -51,6 +52,26 @@ class BlockUse {
     }
   }
 
+  // Other code gets the queue of the block (lend), and no code holds that queue any more
+  // (give_back). Both are called with the GIL.
+  //
+  // Work on the block needs its address as well.  Other code learns the address by an export, which
+  // counts itself; or by a view of the host, of which nobody knows when it ends.  So a block whose
+  // queue was shown at any time, and of which the host has had a view, is exposed for ever.
+  void show_queue() noexcept {
+    if (shown_.load(std::memory_order_relaxed) == Shown::now) return;
+    shown_.store(Shown::now, std::memory_order_relaxed);
+    lend();
+    if (has_host_view()) expose();
+  }
+  void take_queue_back() noexcept {
+    shown_.store(Shown::before, std::memory_order_relaxed);
+    give_back();
+  }
+  bool is_queue_shown() const noexcept {
+    return shown_.load(std::memory_order_relaxed) == Shown::now;
+  }
+
   // A consumer gets the block whose stream cannot be asked whether work is pending.
   void lose_track() noexcept { untraced_.store(true, std::memory_order_release); }
   bool is_untraced() const noexcept { return untraced_.load(std::memory_order_acquire); }
@@ -59,6 +80,7 @@ class BlockUse {
   // is then exposed.  True: this is the first such view.
   bool note_host_view() noexcept {
     const bool had_view = has_host_view_.exchange(true);
+    if (shown_.load(std::memory_order_relaxed) != Shown::never) expose();
     return !had_view;
   }
   bool has_host_view() const noexcept { return has_host_view_; }
@@ -87,12 +109,15 @@ class BlockUse {
   std::uint32_t keepers() const noexcept { return keepers_.load(std::memory_order_acquire); }
 
  private:
+  enum class Shown : std::uint8_t { never, now, before };
+
   std::atomic<std::uint32_t> handles_{1}, keepers_{0};
   // Three counts, each never smaller than the next: how often the block was lent so far, how often
   // it was given back so far, and how often it had been given back when its queues were last seen
   // idle.
   std::atomic<std::uint64_t> lent_{0}, given_back_{0}, seen_idle_{0};
   std::atomic<bool> exposed_{false}, untraced_{false}, has_host_view_{false};
+  std::atomic<Shown> shown_{Shown::never};  // the queue
 };
 
 }  // namespace sycl_ext

@@ -317,6 +317,11 @@ void Allocation::expose() const {
   use.expose();
 }
 
+void Allocation::show_queue() const {
+  fetch_queues();
+  use.show_queue();
+}
+
 void Allocation::note_host_view() const {
   if (!is_ours() || !entry) return;
   const bool is_first = use.note_host_view();

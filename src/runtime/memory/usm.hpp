@@ -50,6 +50,9 @@ class Allocation final : public Deferred {
   // From now on other code can submit work on the block, because it got the address or the queue.
   // This fetches the queues that such work goes to.
   void expose() const;
+  // Other code gets the queue of the block, and can submit work on the block while it holds that
+  // queue.  The block's own queue is somebody else's already.
+  void show_queue() const;
   // The host gets a view.  Other code may return that view as host memory (expose_block_at).
   void note_host_view() const;
   // Fetches the queues of other code's work, so that they can be asked without the GIL.

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A queue that a program has read counts while the program holds it, and until it is idle."""
+
+import re
+
+import dpctl
+import pytest
+
+import environments
+import sycl_ext as sx
+
+#: Of the runtime, whether the shared queue is idle; and other calls of an export.
+QUESTION = re.compile(r"<--- ur(Enqueue|Event|Queue)\w+")
+
+
+def questions(read, times=3):
+    """How many calls each of several exports makes, after a program has read the queue."""
+    trace = environments.python(
+        f"""
+import numpy as np, sycl_ext as sx
+sx.empty(4).sycl_queue
+t = sx.empty(4, usm_type="shared")
+{read}
+for _ in range({times}):
+    print("@", flush=True)
+    t.__dlpack__(max_version=(1, 3))
+    print("@", flush=True)
+""",
+        {**environments.cpu(), "SYCL_UR_TRACE": "2"},
+    )
+    return [len(QUESTION.findall(calls)) for calls in trace.split("@")[1::2]]
+
+
+def test_queue_that_was_merely_read_is_asked_once():
+    first, *later = questions("t.sycl_queue.sycl_device")
+    assert first > 0
+    assert later == [0, 0]
+
+
+@pytest.mark.parametrize("read", [
+    "queue = t.sycl_queue",
+    "queue = t[1:].sycl_queue",
+    "t.sycl_queue; queue = sx.empty(4).sycl_queue",  # the same object
+])  # fmt: skip
+def test_held_queue_is_always_asked(read):
+    assert min(questions(read)) > 0
+
+
+@pytest.mark.parametrize("read", [
+    "t.sycl_queue; np.asarray(t)",
+    "np.asarray(t); t.sycl_queue",
+    "memoryview(sx.host_view(t)); t.sycl_queue",
+    "t.sycl_queue; t.ptr",
+])  # fmt: skip
+def test_queue_of_a_known_address_is_always_asked(read):
+    """Nobody knows when a view of the host ends, and it has the address."""
+    assert min(questions(read)) > 0
+
+
+def test_tensor_without_a_reader_of_its_queue_is_not_asked():
+    assert questions("np.asarray(t)") == [0, 0, 0]
+
+
+def test_queue_of_a_tensor_is_that_of_its_device():
+    queue = sx.empty(4).sycl_queue
+    assert queue == sx.device().sycl_queue
+    assert hash(queue) == hash(sx.device().sycl_queue)
+    assert queue.addressof_ref() == sx.empty(4).sycl_queue.addressof_ref()  # for ever
+    mine = dpctl.SyclQueue(property="in_order")
+    assert sx.empty(4, device=mine).sycl_queue == mine
