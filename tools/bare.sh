@@ -17,6 +17,7 @@ packages=(python3 python3-venv python3-dev g++ make)
 
 if [[ ! -e $root/bare ]]; then
   command -v debootstrap > /dev/null || { echo "$0: install debootstrap" >&2; exit 1; }
+  mkdir -p "$root" # debootstrap makes the last folder of a path alone
   debootstrap --variant=minbase "$suite" "$root"
   DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot "$root" \
     apt-get install -y -qq --no-install-recommends "${packages[@]}"
