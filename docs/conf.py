@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation site.  `make html` builds it: no network, and every warning is an error."""
 
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ copyright = "the sycl_ext authors; Apache-2.0"  # noqa: A001 (the name is Sphinx
 version = release = sycl_ext.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # pages in Markdown, and notebooks
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -43,6 +44,11 @@ default_role = "autolink"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
+#: What the notebooks import. Without it the site shows their code alone.
+RUN_BY_NOTEBOOKS = ("dpnp", "matplotlib", "torch")
+nb_execution_mode = "cache" if all(map(importlib.util.find_spec, RUN_BY_NOTEBOOKS)) else "off"
+nb_execution_cache_path = str(HERE.parent / "build" / "notebooks")
+nb_execution_raise_on_error = True
 #: Files outside docs/ that are pages of the site: the name in the repository -> the page.
 PAGES_OF_FILES = {
     "../CHANGELOG.md": "changelog.md",

@@ -52,7 +52,7 @@ class Check:
 
 
 def check(comm: Any, /, device: Any = None) -> Check:
-    """Test whether MPI handles the memory of a device, for `staged` with this `comm`.
+    """Test whether MPI handles the memory of a device, for `staged` with this ``comm``.
 
     A GPU-aware MPI declares its support (``mpi_memory_alloc_kinds`` of MPI 4.1; ``I_MPI_OFFLOAD``
     of Intel MPI). To verify it, each rank starts a child process that sends every combination of
@@ -60,7 +60,7 @@ def check(comm: Any, /, device: Any = None) -> Check:
     only if all children survive and all bytes arrive. Otherwise `staged` uses plain memory, which
     MPI never mistakes for GPU memory.
 
-    All ranks of `comm` must call it together, once, before they use `staged` with it.
+    All ranks of ``comm`` must call it together, once, before they use `staged` with it.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def check(comm: Any, /, device: Any = None) -> Check:
     Raises
     ------
     TypeError
-        If `comm` is not a communicator, or is an intercommunicator.
+        If ``comm`` is not a communicator, or is an intercommunicator.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def check(comm: Any, /, device: Any = None) -> Check:
 
 
 def verdict_on(comm: Any, root_id: int) -> Check | None:
-    """Return the result of `mpi.check`; None: not called, or `comm` declares no support."""
+    """Return the result of `mpi.check`; None: not called, or ``comm`` declares no support."""
     if comm is None:
         return None
     _require_communicator(comm)

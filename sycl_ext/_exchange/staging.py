@@ -55,7 +55,7 @@ def staged(
     ------
     HostView
         For MPI, files, sockets and other consumers of buffers or of DLPack on the host; a `Tensor`
-        if `comm` accepts it.
+        if ``comm`` accepts it.
 
     Raises
     ------

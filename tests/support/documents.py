@@ -5,6 +5,7 @@ import builtins
 import doctest
 import re
 from pathlib import Path
+from typing import Any
 
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -28,3 +29,23 @@ def run_examples(document: Path) -> None:
             exec(compile("\n" * line + block[1], str(document), "exec"), names)
     names.clear()
     vars(builtins).pop("_", None)  # the last value that an example showed
+
+
+def run_notebook(notebook: Path) -> list[str]:
+    """Run it in a kernel of its own, and return what each cell shows; a picture is "image/png"."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    done = nbformat.read(notebook, as_version=4)
+    NotebookClient(done, timeout=100, kernel_name="python3").execute()
+    return [
+        "\n".join(_text(output) for output in cell.outputs)
+        for cell in done.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def _text(output: Any) -> str:
+    """Return a picture by its type, and anything else by its text."""
+    data = output.get("data", {})
+    return "image/png" if "image/png" in data else data.get("text/plain", output.get("text", ""))
