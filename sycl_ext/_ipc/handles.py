@@ -65,7 +65,7 @@ class Handle:
     _keep: object = field(default=None, repr=False, compare=False)
 
     def to_bytes(self) -> bytes:
-        """Return the bytes of the SYCL handle, for ``dpctl.ipc.IPCMemoryHandle.open`` and C++.
+        """Return the bytes of the SYCL handle, for ``dpctl.memory.IPCMemoryHandle.open`` and C++.
 
         They lead to the first byte of the array's memory, and contain neither shape nor dtype.
         Processes that open them are not counted: keep the handle here until they have closed the
@@ -345,7 +345,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     Parameters
     ----------
     handle : Handle or bytes
-        Bytes are a SYCL handle, from ``dpctl.ipc.IPCMemoryHandle.to_bytes`` or
+        Bytes are a SYCL handle, from ``dpctl.memory.IPCMemoryHandle.to_bytes`` or
         `ipc.Handle.to_bytes`. **They are followed without a check**, so accept them only from
         processes that may run code in this one; an `ipc.Handle` has no such bytes. Bytes need
         `device` and `shape`. Their users are not counted: the process that made them must keep the

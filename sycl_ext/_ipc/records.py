@@ -17,12 +17,12 @@ import os
 import struct
 import weakref
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sycl_ext._core import TensorBase
 from sycl_ext._devices.memory_use import released_with
 from sycl_ext._ipc.descriptors import DescriptorError, refusal
 from sycl_ext._ipc.peers import require_descriptor
+from sycl_ext._ipc.processes import started
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 
 #: Magic, state, bytes of memory, length of the handle; followed by the handle.
@@ -158,7 +158,7 @@ def mark_as_arrived(key: BlockKey) -> None:
 
 #: Each process whose memory was opened here -> when it was started. It has no more entries than the
 #: kernel has ids of processes (``kernel.pid_max``).
-_opened: dict[int, str] = {}
+_opened: dict[int, int] = {}
 
 
 def _require_the_same_process(process: int) -> None:
@@ -168,11 +168,10 @@ def _require_the_same_process(process: int) -> None:
     closed, and a later process may have all three of an earlier one.
     """
     try:
-        status = Path(f"/proc/{process}/stat").read_text()
+        start = started(process)
     except OSError as error:
         raise refusal(process, error) from error
-    started = status.rpartition(")")[2].split()[19]
-    if _opened.setdefault(process, started) != started:
+    if _opened.setdefault(process, start) != start:
         raise BufferError(
             f"process {process} has the id of an earlier one whose memory was opened here, and the "
             "SYCL runtime cannot tell their handles apart; share the memory from a new process, or "

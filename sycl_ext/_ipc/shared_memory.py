@@ -69,9 +69,13 @@ class Block:
         """Write bytes."""
         self._mapping[at : at + len(data)] = data
 
-    def read(self) -> bytes:
-        """Return all bytes."""
-        return self._mapping[:]
+    def read(self, begin: int = 0, end: int | None = None) -> bytes:
+        """Return the bytes of a part; without arguments, of all."""
+        return self._mapping[begin:end]
+
+    def words(self) -> "np.ndarray[Any, np.dtype[np.uint64]]":
+        """Return the block as numbers of 64 bits, each of which is read and written at once."""
+        return np.frombuffer(self._mapping, np.uint64)
 
     def lock(self, *, exclusive: bool) -> bool:
         """Lock the file (``flock``) until it is closed; False if another lock prevents it."""

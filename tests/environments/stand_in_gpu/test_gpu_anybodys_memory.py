@@ -164,7 +164,7 @@ def test_handle_says_how_much_it_exposes(gpu):
     assert pooled.exposed < 4 << 20
 
 
-# ---- bytes, as dpctl.ipc has them ----------------------------------------------------------------
+# ---- bytes, as dpctl.memory.IPCMemoryHandle has them ---------------------------------------------
 
 
 def test_bytes_of_a_handle(gpu):

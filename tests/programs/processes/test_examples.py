@@ -17,8 +17,8 @@ BUSY = re.compile("still alive after|Event loop was unresponsive|garbage collect
 pytestmark = pytest.mark.timeout(300)
 
 
-def run(*command, variables=None):
-    """The output of an example; it must not fail, and must leave nothing in /dev/shm."""
+def run(*command, variables=None, status=0):
+    """The output of an example, which ends with the exit status; None: with any."""
     variables = {**environments.clean_environment(), **(variables or environments.cpu())}
     done = subprocess.run(
         [str(word) for word in command],
@@ -28,7 +28,7 @@ def run(*command, variables=None):
         text=True,
         timeout=280,
     )
-    assert done.returncode == 0, done.stdout
+    assert status is None or done.returncode == status, done.stdout
     return done.stdout
 
 
@@ -83,8 +83,40 @@ def test_two_processes_example_sends_a_small_handle(where, tmp_path):
     assert set(map(tuple, sent.values())) == {("1.0", "MB")}, shown
 
 
+PROGRAMS = Path(sys.executable).parent
+RING = EXAMPLES / "symmetric_ring" / "run.py"
+#: The launchers of the ring of four ranks, with options that let survivors print.
+LAUNCHERS = {
+    "mpiexec": [PROGRAMS / "mpiexec", "-disable-auto-cleanup", "-n", "4", sys.executable, RING],
+    "torchrun": [PROGRAMS / "torchrun", "--monitor-interval=5", "--nproc-per-node=4", RING],
+    "multiprocessing": [sys.executable, RING, "--ranks", "4"],
+}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_ring_of_ranks(launcher):
+    shown = run(*LAUNCHERS[launcher])
+    for rank in range(4):
+        assert f"rank {rank} of 4: mean 10.0 by shared memory\n" in shown
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_ring_in_which_a_rank_is_killed(launcher):
+    """The others name it and end; the launchers report the signal in their own ways."""
+    shown = run(*LAUNCHERS[launcher], "--kill", "2", status=None)
+    for rank in (0, 1, 3):
+        assert f"rank {rank} of 4 stops: rank 2 (process " in shown, shown
+    assert "mean" not in shown
+
+
+def test_ring_on_gpus():
+    gpu = environments.level_zero()
+    shown = run(*LAUNCHERS["mpiexec"], "--device", "level_zero:gpu:1", variables=gpu)
+    assert shown.count("mean 10.0 by sycl") == 4
+
+
 def mpiexec(ranks, *arguments, **how):
-    command = Path(sys.executable).with_name("mpiexec")
+    command = PROGRAMS / "mpiexec"
     example = EXAMPLES / "mpi_exchange" / "run.py"
     return run(command, "-n", ranks, sys.executable, "-W", "error", example, *arguments, **how)
 

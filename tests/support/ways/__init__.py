@@ -103,6 +103,8 @@ ELSEWHERE = {
     "pickling.register": "package/exchange/test_libraries.py",
     "dlpack.capsule_from_pointer": "core/dlpack/test_dlpack_import.py",
     "ipc.empty ipc.handle ipc.open": "package/ipc/test_ipc.py",
+    "ipc.groups ipc.symmetric Group.all_gather SymmetricMemory.barrier":
+        "package/ipc/test_symmetric.py",
     "ipc.register_multiprocessing": "environments/stand_in_gpu/test_gpu_anybodys_memory.py",
     "Handle.to_bytes": "environments/stand_in_gpu/test_gpu_processes.py",
     "mpi.check": "programs/processes/mpi_guard.py",

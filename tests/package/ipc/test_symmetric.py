@@ -1,0 +1,481 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symmetric memory of several ranks.  Under mpiexec and torchrun: ``programs/processes``."""
+
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from threading import BrokenBarrierError
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from sycl_ext._ipc import groups as groups_module
+from sycl_ext._ipc import peers, processes, symmetric
+from waiting import eventually
+
+#: A rank that is another process.
+OTHER = """
+import os, pickle, signal, sys, time
+import numpy as np
+import sycl_ext as sx
+group = pickle.loads(bytes.fromhex(sys.argv[1]))
+"""
+#: The same, with memory as that of `symmetric_with`.
+WITH_MEMORY = OTHER + 'memory = sx.ipc.symmetric(4, "int32", group, device="cpu")\n'
+
+
+def open_files():
+    gc.collect()
+    sx.memory.release_cached()
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    sx.device()
+    before = open_files()
+    yield
+    assert eventually(lambda: open_files() == before)
+
+
+@contextlib.contextmanager
+def other_ranks(*codes):
+    """Yield rank 0 of a group, and the processes of the others."""
+    mine, *theirs = sx.ipc.groups(len(codes) + 1, timeout=60)
+    with contextlib.ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-W", "error", "-c", code, pickle.dumps(group).hex()],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+            )
+            for code, group in zip(codes, theirs, strict=True)
+        ]
+        try:
+            yield mine, started
+        finally:
+            for process in started:
+                process.stdin.close()
+
+
+def shared_with(group, **how):
+    return sx.ipc.symmetric(4, "int32", group, device="cpu", **how)
+
+
+def ended_well(process):
+    assert process.wait(60) == 0, process.stdout.read()
+
+
+# ---- one memory ----------------------------------------------------------------------------------
+
+
+def test_ranks_use_one_memory():
+    """Each writes its block, then one element of each block."""
+    code = f"""{WITH_MEMORY}
+memory.mine.fill(10 * memory.rank)
+memory.barrier()
+for tensor in memory.tensors:
+    tensor[memory.rank].fill(memory.rank)
+memory.barrier()
+print([tensor.tolist() for tensor in memory.tensors])
+memory.barrier()
+"""
+    with other_ranks(code, code) as (group, others):
+        memory = shared_with(group)
+        assert (memory.rank, memory.size, memory.mechanism) == (0, 3, "shared memory")
+        assert memory.mine is memory.tensors[0]
+        memory.mine.fill(-1)
+        memory.barrier()
+        assert [tensor.tolist()[3] for tensor in memory.tensors] == [-1, 10, 20]
+        for tensor in memory.tensors:
+            tensor[0].fill(0)
+        memory.barrier()
+        expected = [[0, 1, 2, n] for n in (-1, 10, 20)]
+        assert [tensor.tolist() for tensor in memory.tensors] == expected
+        memory.barrier()
+        for process in others:
+            ended_well(process)
+            assert process.stdout.read().strip() == str(expected)
+
+
+def test_barrier_holds_a_rank_until_all_have_come():
+    """A thousand rounds, in which a rank that is let through early reads an old number."""
+    code = f"""{WITH_MEMORY}
+for n in range(1000):
+    memory.mine[0].fill(n)
+    memory.barrier()
+    assert [int(t[0]) for t in memory.tensors] == [n] * memory.size, n
+    memory.barrier()
+"""
+    with other_ranks(code) as (group, (other,)):
+        memory = shared_with(group)
+        for n in range(1000):
+            memory.mine[0].fill(n)
+            memory.barrier()
+            assert [int(t[0]) for t in memory.tensors] == [n, n]
+            memory.barrier()
+        ended_well(other)
+
+
+def test_one_group_makes_memory_several_times():
+    code = f"{OTHER}\nkept = [sx.ipc.symmetric(n, group=group, device='cpu') for n in (1, 2, 3)]"
+    with other_ranks(code) as (group, (other,)):
+        made = [sx.ipc.symmetric(n, group=group, device="cpu") for n in (1, 2, 3)]
+        assert [memory.tensors[1].shape for memory in made] == [(1,), (2,), (3,)]
+        ended_well(other)
+
+
+def test_block_is_opened_on_the_device_of_its_reader(halves):
+    code = f"{OTHER}\nmemory = sx.ipc.symmetric(4, 'int32', group, device='cpu')\nmemory.barrier()"
+    with other_ranks(code) as (group, (other,)):
+        memory = sx.ipc.symmetric(4, "int32", group, device=halves[1])
+        assert all(tensor.device is halves[1] for tensor in memory.tensors)
+        memory.barrier()
+        ended_well(other)
+
+
+def test_memory_and_its_barrier_have_no_name_that_could_stay():
+    before = Path("/proc/self/maps").read_text().splitlines()
+    memory = shared_with(Recorded())
+    after = Path("/proc/self/maps").read_text().splitlines()
+    files = [line.split(maxsplit=5)[5] for line in after if line not in before and "/" in line]
+    assert files == ["/memfd:sycl_ext (deleted)"] * 2
+    del memory
+
+
+# ---- the end -------------------------------------------------------------------------------------
+
+
+def test_tensors_outlive_everything_else():
+    """The object, the group, and the process that has allocated the block."""
+    code = f"{WITH_MEMORY}\nmemory.mine.fill(7)\nmemory.barrier()\nos._exit(0)"
+    with other_ranks(code) as (group, (other,)):
+        memory = shared_with(group)
+        memory.barrier()
+        theirs, mine = memory.tensors[1], memory.mine
+        ended_well(other)
+        del memory, group
+        gc.collect()
+        assert theirs.tolist() == [7] * 4
+        theirs.fill(8)
+        mine.fill(9)
+        assert (theirs.tolist(), mine.tolist()) == ([8] * 4, [9] * 4)
+
+
+def test_memory_of_a_rank_that_has_dropped_it_stays():
+    code = f"{WITH_MEMORY}\nmemory.mine.fill(7)\nmemory.barrier()\ndel memory\ninput()"
+    with other_ranks(code) as (group, (other,)):
+        memory = shared_with(group)
+        memory.barrier()
+        with pytest.raises(BrokenBarrierError, match=r"rank 1 .* has ended or dropped the symm"):
+            memory.barrier()
+        assert memory.tensors[1].tolist() == [7] * 4
+        print(file=other.stdin, flush=True)
+        ended_well(other)
+
+
+@pytest.mark.parametrize(
+    "end", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)", "raise SystemExit", "1 / 0"]
+)
+def test_rank_that_ends_is_an_error_of_the_others(end):
+    code = f"{WITH_MEMORY}\nmemory.barrier()\n{end}"
+    waits = f"""{WITH_MEMORY}
+memory.barrier()
+try:
+    memory.barrier()
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    with other_ranks(code, waits) as (group, (killed, other)):
+        memory = shared_with(group)
+        memory.barrier()
+        words = rf"rank 1 \(process {killed.pid}\) has ended or dropped the symmetric memory"
+        for _ in range(2):  # it stays an error
+            with pytest.raises(BrokenBarrierError, match=words):
+                memory.barrier()
+        assert (
+            "BrokenBarrierError rank 1" in other.stdout.read()
+        )  # killed is not waited for: a zombie
+        killed.wait(60)
+        other.wait(60)
+
+
+def test_rank_that_ends_before_it_has_memory_is_an_error_of_the_others():
+    code = f"{OTHER}\ngroup.all_gather(b'here')\nos.kill(os.getpid(), signal.SIGKILL)"
+    with other_ranks(code) as (group, _):
+        assert group.all_gather(b"I too") == [b"I too", b"here"]
+        with pytest.raises(BrokenBarrierError, match=r"rank 1 .* has ended or dropped the group"):
+            shared_with(group)
+        with pytest.raises(BrokenBarrierError, match="may be at different places; make a new one"):
+            shared_with(group)
+
+
+def test_rank_that_does_not_come_is_named_and_a_repeated_barrier_goes_on():
+    code = f"{WITH_MEMORY}\ninput()\nmemory.barrier()\nmemory.barrier()"
+    with other_ranks(code) as (group, (other,)):
+        memory = shared_with(group)
+        words = rf"rank 1 \(process {other.pid}\) did not come to the barrier .* within 0.1 s"
+        for _ in range(2):
+            with pytest.raises(TimeoutError, match=words):
+                memory.barrier(timeout=0.1)
+        print(file=other.stdin, flush=True)
+        memory.barrier()  # the same as before
+        memory.barrier()
+        ended_well(other)
+
+
+def test_rank_that_never_joined_is_named():
+    first, second = sx.ipc.groups(2, timeout=0.1)
+    with pytest.raises(TimeoutError, match=r"rank 1 \(not joined\) did not come"):
+        first.all_gather(b"")
+    with pytest.raises(TimeoutError, match=r"rank 0 \(process \d+\) did not come|rank 0 \(not"):
+        second.all_gather(b"") or second.all_gather(b"")
+
+
+def test_ctrl_c_ends_a_wait_and_the_next_call_goes_on(monkeypatch):
+    code = f"{WITH_MEMORY}\ninput()\nmemory.barrier()\nmemory.barrier()"
+    with other_ranks(code) as (group, (other,)):
+        memory = shared_with(group)
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "sleep", lambda _: os.kill(os.getpid(), signal.SIGINT))
+            with pytest.raises(KeyboardInterrupt):
+                memory.barrier()
+        print(file=other.stdin, flush=True)
+        memory.barrier()
+        memory.barrier()
+        ended_well(other)
+
+
+def test_forked_child_is_no_rank():
+    shown = environments.python("""
+import os, warnings
+import sycl_ext as sx
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: a fork where threads are
+memory = sx.ipc.symmetric(3, "uint8", sx.ipc.groups(1)[0], device="cpu")
+if os.fork() == 0:
+    try:
+        memory.barrier()
+    except Exception as error:
+        print(type(error).__name__, error, flush=True)
+    memory.mine.to_numpy()[:] = 9
+    del memory
+    os._exit(0)
+assert os.wait()[1] == 0
+memory.barrier()
+print(memory._meeting._is_gone(0), memory.mine.tolist())
+""")
+    assert "BrokenBarrierError" in shown
+    assert "start the ranks by 'spawn'" in shown
+    assert shown.splitlines()[-1] == "False [9, 9, 9]"
+
+
+# ---- errors of one rank are errors of all --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        ("sx.ipc.symmetric(5, 'int32', group)", ValueError, "rank 1 asks for int32 of shape (5,)"),
+        ("sx.ipc.symmetric(4, 'int8', group)", ValueError, "rank 1 asks for int8 of shape (4,)"),
+        ("sx.ipc.symmetric(-1, 'int32', group)", BufferError, "rank 1 of 2 failed to share its"),
+        ("sx.ipc.symmetric(1 << 61, 'int32', group)", BufferError, "MemoryError"),
+        ("sx.ipc.symmetric(4, 'flaot', group)", BufferError, "TypeError"),
+        ("sx.ipc.symmetric(4, 'int32', group, device='gpu:7')", BufferError, "gpu:7"),
+    ],
+)
+def test_error_of_one_rank_is_an_error_of_all(call, kind, words):
+    code = f"{OTHER}\ntry:\n    {call}\nexcept Exception as error:\n    print('refused')"
+    with other_ranks(code) as (group, (other,)):
+        with pytest.raises(kind) as refused:
+            shared_with(group)
+        assert words in str(refused.value)
+        ended_well(other)
+        assert other.stdout.read() == "refused\n"
+    del refused  # its traceback has tensors
+
+
+def test_rank_without_descriptors_is_an_error_of_all():
+    code = f"""{OTHER}
+import resource
+sx.device()
+group.all_gather(b"")
+free = os.open(os.devnull, os.O_RDONLY)
+os.close(free)
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (free + 3, hard))
+try:
+    sx.ipc.symmetric(4, "int32", group, device="cpu")
+except OSError as error:
+    print(error)
+"""
+    with other_ranks(code) as (group, (other,)):
+        group.all_gather(b"")
+        with pytest.raises(BufferError, match=r"rank 1 of 2 failed .*no file descriptor is left"):
+            shared_with(group)
+        ended_well(other)
+        assert "ulimit -n" in other.stdout.read()
+
+
+# ---- groups --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [0, 1, 4032, 4033, 100_000])
+def test_group_gathers_bytes_of_any_length(length):
+    code = f"{OTHER}\nfor n in (3, {length}):\n    print(group.all_gather(b'b' * n)[0] == b'a' * 5)"
+    with other_ranks(code) as (group, (other,)):
+        for n in (3, length):
+            assert group.all_gather(b"aaaaa") == [b"aaaaa", b"b" * n]
+        ended_well(other)
+        assert other.stdout.read() == "True\nTrue\n"
+
+
+def test_dropped_group_waits_for_ranks_that_have_not_joined():
+    """As of `multiprocessing`, which drops the arguments of a process that it has started."""
+    before = open_files()
+    message = pickle.dumps(sx.ipc.groups(1)[0])
+    assert open_files() > before
+    sx.ipc.groups(1)  # nobody has sent its rank
+    (joined,) = sx.ipc.groups(1)
+    assert pickle.loads(message).all_gather(b"x") == [b"x"]
+    joined.all_gather(b"")
+    del joined
+    assert open_files() == before
+
+
+def test_group_of_a_process_that_has_ended_is_refused():
+    code = "import pickle, sycl_ext as sx\nprint(pickle.dumps(sx.ipc.groups(2)[1]).hex())"
+    group = pickle.loads(bytes.fromhex(environments.python(code).split()[-1]))
+    with pytest.raises(BufferError, match="there is no such process here; it has ended"):
+        group.all_gather(b"")
+
+
+class Recorded:
+    """A group that a user wrote: of one rank."""
+
+    rank, size = 0, 1
+
+    def all_gather(self, data):
+        return [data]
+
+
+def test_any_object_with_all_gather_is_a_group():
+    memory = shared_with(Recorded())
+    memory.barrier()
+    assert repr(memory).startswith("SymmetricMemory(rank=0, size=1, shape=(4,), dtype=int32, ")
+
+
+class Comm:
+    """A communicator of mpi4py whose other rank never comes."""
+
+    __module__ = "mpi4py.MPI"
+    rank, size, inter = 0, 2, False
+
+    def Get_rank(self):  # noqa: N802
+        return self.rank
+
+    def Get_size(self):  # noqa: N802
+        return self.size
+
+    def Is_inter(self):  # noqa: N802
+        return self.inter
+
+    def Iallgather(self, mine, all_):  # noqa: N802
+        return self
+
+    def Test(self):  # noqa: N802
+        return False
+
+
+def test_rank_of_mpi_that_does_not_come_is_a_timeout(monkeypatch):
+    """MPI may still write into the buffers, so they are kept."""
+    monkeypatch.setattr(groups_module, "_overdue", [])
+    with pytest.raises(TimeoutError, match=r"did not come to Iallgather of MPI within 0.1 s"):
+        shared_with(Comm(), timeout=0.1)
+    assert len(groups_module._overdue) == 1
+
+
+def test_wrong_groups_are_refused(monkeypatch):
+    for group in (None, 3, [0, 1]):
+        with pytest.raises(
+            TypeError, match=r"it must be a communicator of mpi4py, a process group"
+        ):
+            shared_with(group)
+    monkeypatch.setattr(Comm, "inter", True)
+    with pytest.raises(TypeError, match="Merge"):
+        shared_with(Comm())
+    monkeypatch.setattr(Recorded, "rank", 1)
+    with pytest.raises(ValueError, match="group has rank 1 of 1"):
+        shared_with(Recorded())
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), "soon", True, None])
+def test_wrong_timeouts_are_refused(timeout):
+    for call in (
+        lambda: sx.ipc.groups(1, timeout=timeout),
+        lambda: shared_with(Recorded(), timeout=timeout),
+        *([] if timeout is None else [lambda: shared_with(Recorded()).barrier(timeout)]),
+    ):
+        with pytest.raises(ValueError, match="must be a positive number of seconds"):
+            call()
+
+
+def test_symmetric_memory_is_not_pickled():
+    with pytest.raises(TypeError, match=r"send sycl_ext.ipc.handle\(memory.mine\)"):
+        pickle.dumps(shared_with(Recorded()))
+
+
+# ---- the kernel's permission ---------------------------------------------------------------------
+
+
+def test_common_ancestor_is_the_launcher():
+    with contextlib.ExitStack() as stack:
+        sleep = [sys.executable, "-c", "input()"]
+        shell = ["sh", "-c", '"$0" "$@" & "$0" "$@"; wait', *sleep]
+        for command in (sleep, shell):
+            stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE))
+        assert eventually(lambda: len(grandchildren()) == 2)
+        first, second = grandchildren()
+        (shell_process,) = {int(processes._status(pid)[1]) for pid in (first, second)}
+        assert processes.common_ancestor([first, second]) == shell_process
+        assert processes.common_ancestor([first, os.getpid()]) == os.getpid()
+        assert processes.common_ancestor([first]) == first
+        for process in (first, second):
+            os.kill(process, signal.SIGKILL)
+
+
+def children(process):
+    path = Path(f"/proc/{process}/task/{process}/children")
+    return [int(child) for child in path.read_text().split()]
+
+
+def grandchildren():
+    return [grandchild for child in children(os.getpid()) for grandchild in children(child)]
+
+
+def test_permission_of_the_kernel_ends_with_the_call(monkeypatch):
+    """Device USM needs it; here the mechanism is only said to be that."""
+    told = []
+    monkeypatch.setattr(peers, "ptrace_scope", lambda: 1)
+    monkeypatch.setattr(peers, "_set_ptracer", told.append)
+    real = symmetric.handles.handle
+
+    def handle(block):
+        return replace(real(block), mechanism="sycl")
+
+    monkeypatch.setattr(symmetric.handles, "handle", handle)
+    memory = shared_with(Recorded())
+    assert told == [os.getpid(), 0]
+    assert np.asarray(memory.mine.to_numpy()).shape == (4,)
