@@ -170,7 +170,7 @@ def symmetric(
     >>> memory = sx.ipc.symmetric((2, 3), "int32", alone, device="cpu")
     >>> memory
     SymmetricMemory(rank=0, size=1, shape=(2, 3), dtype=int32, mechanism='shared memory')
-    >>> memory.mine.fill(7)
+    >>> _ = memory.mine.fill(7)
     >>> memory.barrier()
     >>> memory.tensors[0].tolist()
     [[7, 7, 7], [7, 7, 7]]

@@ -115,6 +115,22 @@ def test_ring_on_gpus():
     assert shown.count("mean 10.0 by sycl") == 4
 
 
+@pytest.mark.parametrize(
+    ("where", "device", "mechanism"),
+    [("cpu", "cpu", "shared memory"), ("level_zero_v2", "level_zero:gpu:0", "sycl")],
+)
+def test_shared_cache_evicts_and_survives_a_killed_worker(where, device, mechanism, tmp_path):
+    variables = environments.variables_of(where, tmp_path)
+    shown = run(sys.executable, EXAMPLES / "shared_cache" / "run.py", device, variables=variables)
+    assert "workers ended with [-9, 0]\n" in shown
+    assert f"{mechanism}: 32768 bytes for" in shown
+    counts = {
+        name: int(count) for count, name in re.findall(r"(\d+) (\w+)", shown.splitlines()[-1])
+    }
+    assert counts["hits"] + counts["misses"] == 301
+    assert counts["evictions"] > 100
+
+
 def mpiexec(ranks, *arguments, **how):
     command = PROGRAMS / "mpiexec"
     example = EXAMPLES / "mpi_exchange" / "run.py"
