@@ -69,9 +69,10 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
     data = memory->data;
   }
   const bool on_host = named.is_host && !(options.find_usm && entry);
-  // The producer got a queue of this package or showed its own, so it can submit work on the
-  // memory.
-  if (!on_host && (options.expected || options.queue)) memory->expose();
+  // No consumer has taken the capsule before, so it was not used.  A producer that works on the
+  // memory itself holds another export, or has the address.  Nobody knows when one ends that labels
+  // the memory as the host's.
+  if (!on_host && named.is_host && (options.expected || options.queue)) memory->expose();
   const bool has_queue = on_host || !entry || !options.queue || *options.queue == memory->queue();
   use->give_back_unused();
   Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
