@@ -80,19 +80,48 @@ void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host,
   }
 }
 
-// Device -> device if one command cannot do it: block by block through host memory.
+// Device -> device, one command for each run.
+void copy_runs(const CopyLoops& loops, const Queue& queue) {
+  std::vector<Event> events;
+  for_each(loops.axes.data(), loops.outer_ndim(), loops.to, loops.from,
+           [&, run = loops.run()](std::byte* to, const std::byte* from) {
+             if (events.size() == most_runs) wait_for_all(std::exchange(events, {}));
+             events.push_back(queue.submit_copy(to, from, run));
+           });
+  queue.finish(events);
+}
+
+// Device -> device through the host, piece by piece.  If both devices copy to the blocks at full
+// speed, a piece is stored while the next one is fetched.
 void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
-  const std::size_t most = staging_plan(loops.nbytes()).block_bytes;
-  const Memory collected = allocate_host(std::min(loops.nbytes(), most));
-  KeptWhileBusy kept(collected, collected);
+  const std::size_t most = std::min(staging_plan(loops.nbytes()).block_bytes, loops.nbytes());
+  const bool is_pinned = same_context(to, from) && has_usm(from, UsmKind::host);
+  const auto new_block = [&] {
+    return is_pinned ? allocate(from, UsmKind::host, most) : allocate_host(most);
+  };
+  const Memory first = new_block(), second = loops.nbytes() > most ? new_block() : first;
+  KeptWhileBusy kept(first, second);
   kept.add(from.commands());
   kept.add(to.commands());
+  struct {
+    std::byte* data;
+    Event stored = {};
+  } blocks[] = {{first->data}, {second->data}};
+  int turn = 0;
   const auto fits = [most](const CopyLoops& piece) { return piece.nbytes() <= most; };
   for_each_piece(loops, &CopyAxis::to, fits, [&](const CopyLoops& piece) {
-    const ThroughBlock copy(piece, collected->data);
-    copy_with_host(copy.in, from, HostSide::target);
-    copy_with_host(copy.out, to, HostSide::source);
+    turn = 1 - turn;
+    auto& [data, stored] = blocks[turn];
+    wait_for_all({std::exchange(stored, Event())});
+    const ThroughBlock copy(piece, data);
+    copy_with_host(copy.in, from, HostSide::target, is_pinned);
+    if (is_pinned && copy.out.contiguous()) {
+      stored = to.commands().submit_copy(copy.out.to, data, copy.out.nbytes());
+    } else {
+      copy_with_host(copy.out, to, HostSide::source, is_pinned);
+    }
   });
+  to.commands().finish({blocks[0].stored, blocks[1].stored});
   kept.done();
 }
 
@@ -120,8 +149,8 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
         host.memory->kind == UsmKind::host && same_context(*host.memory->entry, entry);
     copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source,
                    registered || is_host_usm);
-  } else if (loops.contiguous() && copies_directly(source, entry)) {
-    entry.commands().copy(loops.to, loops.from, loops.nbytes());
+  } else if (copies_run_by_run(loops) && copies_directly(source, entry)) {
+    copy_runs(loops, entry.commands());
   } else {
     relay(loops, entry, source);
   }

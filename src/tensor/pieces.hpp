@@ -16,6 +16,9 @@ Extent source_span(const CopyLoops& loops) noexcept;
 // furthest on `side`.
 std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyAxis::* side);
 
+// The number of runs that are contiguous on both sides.
+inline std::size_t runs_of(const CopyLoops& loops) noexcept { return loops.nbytes() / loops.run(); }
+
 // A copy through a compact block: loops into the block, and loops out of it, in the order of the
 // loops.
 struct ThroughBlock {

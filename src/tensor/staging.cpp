@@ -65,6 +65,13 @@ void set_staging_plan(const StagingPlan& plan) noexcept {
   measured.block_bytes = plan.block_bytes;
 }
 
+bool copies_run_by_run(const CopyLoops& loops) noexcept {
+  const std::size_t stores = runs_of(ThroughBlock(loops, nullptr).out);
+  const std::size_t through_host =
+      stores * command_bytes + source_span(loops).nbytes() + loops.nbytes();
+  return runs_of(loops) * command_bytes <= through_host;
+}
+
 Staging::Staging(const Entry& entry, std::size_t nbytes)
     : entry_(entry),
       queue_(entry.commands()),
@@ -115,17 +122,12 @@ void Staging::finish() {
 // harmless.
 bool Staging::fits_fetch(const CopyLoops& loops) const {
   const std::size_t fetched = source_span(loops).nbytes();
-  const std::size_t runs = loops.nbytes() / loops.run();
-  return fetched <= size_ && fetched <= loops.nbytes() + runs * command_bytes;
+  return fetched <= size_ && fetched <= loops.nbytes() + runs_of(loops) * command_bytes;
 }
 
 // Each run of the target is a separate command, because the gaps between runs belong to other code.
-// The event of a command is kept until the command is done, so a piece has a limited number of
-// runs.
 bool Staging::fits_store(const CopyLoops& loops) const {
-  constexpr std::size_t most_runs = 4096;
-  const std::size_t run = ThroughBlock(loops, nullptr).out.run();
-  return loops.nbytes() <= size_ && loops.nbytes() / run <= most_runs;
+  return loops.nbytes() <= size_ && runs_of(ThroughBlock(loops, nullptr).out) <= most_runs;
 }
 
 void Staging::fetch(const CopyLoops& loops) {

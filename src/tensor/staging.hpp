@@ -32,6 +32,15 @@ void set_staging_plan(const StagingPlan& plan) noexcept;
 // One queue command costs about as much time as moving this many bytes.
 inline constexpr std::size_t command_bytes = std::size_t{32} << 10;
 
+// A command for each of several runs is limited to so many runs at a time, because the event of a
+// command is kept until the command is done.
+inline constexpr std::size_t most_runs = 4096;
+
+// Whether a copy on devices that reach each other's memory is one command for each run, rather than
+// a copy through the host.  That one crosses the link twice, with the gaps that it fetches, and
+// needs a command for each run of the target.
+bool copies_run_by_run(const CopyLoops& loops) noexcept;
+
 class Staging {
  public:
   // `nbytes`: of the memory on the device that the copy touches, with the gaps that it fetches.

@@ -3,6 +3,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import sycl_ext as sx
@@ -105,3 +106,46 @@ def test_copy_with_room_for_one_block(gpu, adapter, plan):
     back, most = in_flight(adapter, lambda: tensor.to_numpy())
     assert most == 3
     assert bits(back) == bits(array)
+
+
+# ---- strided copies on one device ----------------------------------------------------------------
+
+#: Shape of both blocks, source and target as views of them, and the commands of the copy.
+STRIDED = {
+    "rows to rows": ((100, 2048), np.s_[:, :1024], np.s_[:, 1024:], 100),
+    "rows from a compact block": ((100, 2048), np.s_[:50], np.s_[:, :1024], 100),
+    "long rows to a compact block": ((20, 65536), np.s_[:, :32768], np.s_[:10], 20),
+    "short rows to a compact block": ((1000, 512), np.s_[:, :256], np.s_[:500], 3),
+    "backwards": ((512, 512), np.s_[::-1, ::-1], np.s_[:], 2),
+    "every second": ((1, 1 << 18), np.s_[:, ::2], np.s_[:, : 1 << 17], 2),
+}
+
+
+@pytest.mark.parametrize("case", STRIDED)
+def test_strided_copy_takes_as_few_commands_as_the_rule_says(gpu, adapter, case):
+    """Of int32: one for each run, or through the host: a few fetch all, and one stores all."""
+    shape, source_key, target_key, commands = STRIDED[case]
+    source, target = values(shape, "int32"), values(shape, "int32", seed=2)
+    ours, theirs = (sx.as_tensor(array, device=gpu) for array in (source, target))
+    copied, written = ours[source_key], theirs[target_key]
+    if source_key == np.s_[:50]:
+        copied = copied.reshape(written.shape)
+    else:
+        written = written.reshape(copied.shape)
+    before = adapter.fakegpu_copies()
+    written.copy_from(copied)
+    assert adapter.fakegpu_copies() - before == commands
+    target[target_key] = source[source_key].reshape(target[target_key].shape)
+    assert bits(theirs.to_numpy()) == bits(target)
+
+
+def test_card_stores_while_another_one_fetches(gpus, adapter, peers):
+    """Through the host, if the cards do not reach each other's memory."""
+    array = values((8 * MIB,), "uint8")
+    source = sx.as_tensor(array, device=gpus[0])
+    target = sx.empty(array.shape, "uint8", device=gpus[1])
+    before = adapter.fakegpu_copies()
+    _, most = in_flight(adapter, lambda: target.copy_from(source))
+    copies = adapter.fakegpu_copies() - before
+    assert (copies, most) == ((1, 1) if peers else (8, 2))
+    assert bits(target.to_numpy()) == bits(array)
