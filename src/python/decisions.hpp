@@ -2,7 +2,7 @@
 // Remembers the decisions of `exchange`, so that a repeated exchange does not ask Python.
 //
 // Python makes each decision (sycl_ext/_exchange/decisions.py), from the consumer, the arguments,
-// and the facts of an array, which are a number of 64 bits.  The core asks for the answer once for
+// and the facts of an array, which are the bits of a number.  The core asks for the answer once for
 // each combination of these, and keeps it together with its reads: the values that the answer
 // depends on.  Before an answer is used, the reads are repeated, so a module that was reloaded,
 // replaced or changed is noticed.

@@ -98,7 +98,7 @@ bool add_noted_events(const Queue& queue, std::vector<Event>* events) {
 }  // namespace
 
 PyRef shared_queue(const Entry& entry) {
-  static const Entry* last_entry = nullptr;  // most questions are about it
+  static const Entry* last_entry = nullptr;  // most calls are about the same one
   static PyObject* last_queue = nullptr;
   if (last_entry == &entry) return PyRef(Py_NewRef(last_queue));
   PyRef queue(PyObject_CallFunction(hooks.shared_queue, "i", entry.id));
@@ -141,7 +141,7 @@ static void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events)
       if (!add_noted_events(queue, events)) throw PythonError();
       return true;
     }
-    const SavedException pending;  // a destructor may be asking
+    const SavedException pending;  // the caller is a destructor, which may not lose it
     if (add_noted_events(queue, events)) return true;
     PyErr_WriteUnraisable(Py_None);
     return false;

@@ -122,7 +122,7 @@ int borrow_from_object(void* object, DLTensor* out) {
       fail(Error::Kind::buffer,
            "the tensor is read-only, and a DLTensor has no flag for it; pass a copy of it");
     }
-    // Such a consumer never reports that it is done.
+    // A borrowed DLTensor has no deleter, so the consumer never says when it no longer uses it.
     if (shared.is_host()) {
       tensor.memory->note_host_view();
     } else {

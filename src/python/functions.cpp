@@ -229,7 +229,7 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
   // CPython has one object for each small int.  Python's side reads other forms of -1.
   static PyObject* const no_sync = PyLong_FromLong(-1);
   const bool synchronise = stream == Py_None;
-  Queue consumer;  // the consumer's, if it named one of dpctl's class
+  Queue consumer;  // that of the consumer, if `stream` is a dpctl.SyclQueue
   if (!hooks.trace && !synchronise && stream != no_sync) consumer = queue_of_dpctl(stream);
   const bool is_read_here = !hooks.trace && dl_device == Py_None && versioned.has_value() &&
                             (copy == Py_None || PyBool_Check(copy)) &&
@@ -322,7 +322,7 @@ PyObject* make_new(PyObject*, const Call& call) {
   return wrap_tensor(std::move(tensor));
 }
 
-// ---- as Python sees them ------------------------------------------------------------------------
+// ---- the tables of functions and methods --------------------------------------------------------
 
 // Makes the pending exception keep the arguments alive, which only the caller's stack holds.
 //

@@ -14,8 +14,8 @@ namespace sycl_ext {
 namespace {
 
 // NumPy's C API, a table in which the ABI of NumPy fixes the position of each function.  pybind11's
-// lookup is not used: it happens at the first use, and releases the GIL meanwhile.  A daemon thread
-// could be in that destructor when the process ends, and would abort it.
+// lookup is not used: at its first use it releases the GIL, and a destructor takes the GIL again.
+// If the process ends meanwhile, Python ends a daemon thread in that destructor, which aborts.
 void** api = nullptr;
 constexpr std::size_t array_type = 2, new_from_descr = 94, set_base_object = 282;
 constexpr int flag_writeable = 0x0400;

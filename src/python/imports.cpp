@@ -23,7 +23,7 @@ namespace {
 // A pair of ints; nullopt: another object, which Python reads.
 std::optional<DLDevice> read_device(PyObject* pair) {
   if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) return std::nullopt;
-  const auto read = [pair](Py_ssize_t place) {  // LONG_MAX: no number of 32 bits
+  const auto read = [pair](Py_ssize_t place) {  // LONG_MAX: not a number of 32 bits
     PyObject* const item = PyTuple_GET_ITEM(pair, place);
     int overflow = 0;
     const long value = PyLong_Check(item) ? PyLong_AsLongAndOverflow(item, &overflow) : LONG_MAX;
@@ -66,8 +66,8 @@ PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
       PyObject_VectorcallMethod(method, args.data(), 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names));
 }
 
-// Asks a producer for a view of its memory in place.  Empty: Python has to ask, or *refusal is the
-// exception that the producer raised.
+// Asks a producer for a view of its memory in place.  Empty: the producer raised *refusal, or, if
+// that is empty as well, Python has to ask.
 //
 // USM is requested with a stream.  A producer that shows a queue gets that queue, which needs no
 // further ordering, and the queue becomes the tensor's.  Another producer gets the shared queue of
@@ -96,8 +96,8 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& c
   if (type == kDLOneAPI) {
     const Entry* const entry = find_entry(device->device_id);
     const bool shows_queue = facts & ProducerClass::shows_queue;
-    // If another SYCL runtime is loaded, only producers that show a queue of our runtime get a
-    // queue.
+    // If another SYCL runtime is loaded, a producer that shows no queue may belong to it, and would
+    // take our queue for one of its own.  Python asks that producer, for complete data.
     if (!entry || (!shows_queue && has_other_libsycl())) return nullptr;
     if (shows_queue) {
       stream.reset(PyObject_GetAttr(x, queue_name));

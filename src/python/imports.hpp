@@ -14,7 +14,7 @@ namespace sycl_ext {
 
 struct ImportRequest {
   bool dlpack_only;              // as from_dlpack; else any protocol
-  bool in_place = false;         // the memory stays where it is; host memory comes without an entry
+  bool in_place = false;         // the memory stays where it is; host memory gets no entry
   PyObject* copy = Py_None;      // None, True or False
   PyObject* device = Py_None;    // in any form of device= (borrowed)
   PyObject* usm_type = Py_None;  // the kind of USM that is needed (borrowed)

@@ -12,10 +12,9 @@
 
 namespace sycl_ext {
 
-// The functions and objects of the Python package that the core uses, which the package passes at
-// import (sycl_ext/_tensor/hooks.py), each by its name here.  docs/develop/design.md has a table of
-// them
-// ("Calls of the core").
+// The functions and objects of the Python package that the core uses.  The package passes them when
+// it is imported (sycl_ext/_tensor/hooks.py), each by its name here.  docs/develop/design.md has a
+// table of them ("Calls of the core").
 struct Hooks {
 #define SYCL_EXT_HOOKS(hook) \
   hook(import_slowly);       \
@@ -36,7 +35,7 @@ struct Hooks {
 #define SYCL_EXT_DECLARE(name) PyObject* name = nullptr
   SYCL_EXT_HOOKS(SYCL_EXT_DECLARE);
 #undef SYCL_EXT_DECLARE
-  // Every exchange goes through Python, which writes the log.
+  // Whether a log is written: then every exchange goes through Python, which writes it.
   bool trace = false;
 };
 inline Hooks hooks;
