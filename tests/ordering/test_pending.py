@@ -95,3 +95,24 @@ def test_block_given_back_during_a_wait_is_not_handed_out():
         later.open()
     second.wait()
     assert not taken
+
+
+@pytest.mark.parametrize("stream", [None, -1])
+def test_block_given_back_with_work_on_the_shared_queue_is_not_handed_out(stream):
+    """The consumer names no queue, and has submitted its work to the shared queue of the device."""
+    where = device()
+    out = sx.zeros(NBYTES // 8, "int64", usm_type="host", device=where)
+    tensor = sx.empty(NBYTES // 8, "int64", device=where)
+    kernels = kernels_in(private=False)
+    with kernels.gate() as gate:
+        capsule = tensor.__dlpack__(stream=stream, max_version=(1, 0))
+        address = managed_in(capsule).dl_tensor.data  # `ptr` would expose the block for ever
+        kernels.copy(where.sycl_queue, gate, out.ptr, address, NBYTES)
+        managed, versioned = take(capsule)
+        call_deleter(managed, versioned=versioned)
+        del tensor
+        again = [sx.empty(NBYTES // 8, "int64", device=where) for _ in range(20)]
+        taken = [t for t in again if t.ptr == address]
+        gate.open()
+    where.sycl_queue.wait()
+    assert not taken
