@@ -10,9 +10,10 @@ import dpctl.memory
 import pytest
 
 import pending
+import producers
 import sycl_ext as sx
 from dlpack_conformance.structs import call_deleter, managed_in, take
-from pending import NBYTES, OLD, at, device, full_of, kernels_in, queue
+from pending import NBYTES, NEW, OLD, at, device, full_of, kernels_in, queue
 from sycl_ext import _core
 from waiting import eventually
 
@@ -116,3 +117,17 @@ def test_block_given_back_with_work_on_the_shared_queue_is_not_handed_out(stream
         gate.open()
     where.sycl_queue.wait()
     assert not taken
+
+
+def test_view_of_a_producer_without_keywords_is_complete():
+    """It takes no ``stream``, so the import waits for the queue that it shows."""
+    on = queue("out-of-order")
+    tensor = pending.new_tensor("foreign, out-of-order", "device")
+    x, address = producers.WithoutKeywords(tensor), tensor.ptr
+    x.sycl_queue = on
+    with kernels_in(private=False).gate() as gate:
+        kernels_in(private=False).fill(on, gate, address, NBYTES, NEW)
+        # Half a second: a view that comes too early is read before the kernel is let go.
+        outcome = pending.run(gate, lambda: at(sx.from_dlpack(x).ptr), patience=0.5)
+        on.wait()
+    assert outcome == pending.Outcome(result={NEW})

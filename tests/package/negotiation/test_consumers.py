@@ -183,3 +183,9 @@ def test_sub_byte_tensor_of_torch_is_refused_with_its_bytes():
         with pytest.raises(BufferError, match=advice):
             take(tensor)
     assert sx.exchange(tensor.view(torch.uint8), np).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("has_gpu", [True, False])
+def test_host_library_takes_native_memory_if_it_has_a_gpu_now(has_gpu):
+    row = Consumer("library", memory="host", takes_native=lambda: has_gpu)
+    assert row.tries_native(Reads()) is has_gpu
