@@ -17,7 +17,7 @@ from sycl_ext._exchange.exchange import exchange
 from sycl_ext._tensor.tensor import as_tensor
 
 #: Libraries, and the names of their array classes; `exchange` can pass a tensor to each.
-LIBRARIES = {"dpnp": "ndarray"}
+LIBRARIES = {"dpnp": "ndarray", "dpnp.tensor": "usm_ndarray"}
 
 
 def class_of(library: str) -> type[Any]:
@@ -47,8 +47,8 @@ def register(*libraries: str) -> None:
     Parameters
     ----------
     *libraries : str
-        Supported: ``"dpnp"``, which cannot pickle its arrays itself
-        (https://github.com/IntelPython/dpnp/issues/2602).
+        ``"dpnp"`` for ``dpnp.ndarray``, ``"dpnp.tensor"`` for its ``usm_ndarray``; dpnp cannot
+        pickle them itself (https://github.com/IntelPython/dpnp/issues/2602).
 
     Raises
     ------

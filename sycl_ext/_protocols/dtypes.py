@@ -45,7 +45,7 @@ def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
         name = str(dtype).removeprefix("torch.")
         if name in _ROWS:
             return name
-        raise ValueError(f"dtype {dtype} is not exchanged; convert it to one of {', '.join(_ROWS)}")
+        raise ValueError(f"dtype {dtype} is not exchanged{_use_instead(_small(name))}")
     if hasattr(type(dtype), "__dlpack_data_type__"):
         return _name_in_dlpack(dtype)
     try:
@@ -97,14 +97,16 @@ _REFUSED = {
         "numpy.asarray(x, 'complex128')",
     ),
 }
-#: Replacements of ml_dtypes' types with less than a byte, by the beginning of their names.
+#: Replacements of dtypes with less than a byte, of ml_dtypes and torch, by the beginning of their
+#: names, and the number of bits that follows.
+_BITS = tuple("1234567")
 _SMALL = {"int": "int8", "uint": "uint8", "float": "float32"}
 
 
 def _way_out(dtype: np.dtype[Any], of_memory: bool) -> str:
     """Return the reason why a dtype is not exchanged, and its replacement."""
     reason, replacement, call = _REFUSED.get(dtype.kind, ("", "", ""))
-    small = _SMALL.get(dtype.name.partition("_")[0].rstrip("0123456789"))
+    small = _small(dtype.name)
     if dtype.names:
         reason = "records have no DLPack type"
         replacement, call = "", f"each of its fields: numpy.asarray(x)[{dtype.names[0]!r}]"
@@ -112,14 +114,29 @@ def _way_out(dtype: np.dtype[Any], of_memory: bool) -> str:
         reason, replacement = "raw bytes have no DLPack type", "uint8"
         call = "numpy.ascontiguousarray(x).view('uint8')"
     elif dtype.itemsize == 1 and small:
-        reason, replacement = "an element has less than a byte", small
+        if not of_memory:
+            return _use_instead(small)
+        reason = "an element has less than a byte"
         call = f"numpy.asarray(x).astype({small!r}), or its bytes, numpy.asarray(x).view('uint8')"
     if not reason:
-        return f"; convert it to one of {', '.join(_ROWS)}"
+        return _use_instead(None)
     if of_memory:
         return f" ({reason}); pass {call}"
     use = f"{replacement!r}" if replacement else "a tensor for each of its fields"
     return f" ({reason}); use {use}"
+
+
+def _small(name: str) -> str | None:
+    """Return the replacement of a dtype with less than a byte; None: another dtype."""
+    kind = name.partition("_")[0]
+    return _SMALL.get(kind.rstrip("0123456789")) if kind.endswith(_BITS) else None
+
+
+def _use_instead(small: str | None) -> str:
+    if small is None:
+        return f"; convert it to one of {', '.join(_ROWS)}"
+    bytes_too = "" if small == "uint8" else ", or 'uint8' for its bytes"
+    return f" (an element has less than a byte); use {small!r}{bytes_too}"
 
 
 def _name_in_dlpack(dtype: Any) -> str:

@@ -96,6 +96,39 @@ def test_refused_dtype_error_names_an_array_that_is_taken(array, family):
             assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).size
 
 
+@pytest.mark.parametrize(
+    ("spec", "instead"),
+    [
+        (ml_dtypes.float4_e2m1fn, "float32"),
+        (ml_dtypes.float6_e3m2fn, "float32"),
+        (ml_dtypes.int2, "int8"),
+        ("uint4", "uint8"),
+        ("torch.float4_e2m1fn_x2", "float32"),
+        ("torch.int4", "int8"),
+    ],
+)
+def test_sub_byte_dtype_argument_names_its_bytes(spec, instead):
+    if isinstance(spec, str) and spec.startswith("torch."):
+        spec = getattr(pytest.importorskip("torch"), spec.removeprefix("torch."))
+    with pytest.raises(ValueError, match="an element has less than a byte") as caught:
+        sx.empty(3, spec)
+    names = re.findall(r"'(\w+)'", str(caught.value))
+    assert names == list(dict.fromkeys([instead, "uint8"]))
+    assert [sx.empty(3, name).dtype_name for name in names] == names
+
+
+def test_sub_byte_tensor_travels_as_its_bytes():
+    """There and back, by the call that the error names."""
+    torch = pytest.importorskip("torch")
+    x = torch.arange(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    with pytest.raises(BufferError, match=r"pass its bytes, such as tensor\.view\(torch\.uint8\)"):
+        sx.as_tensor(x)
+    tensor = sx.as_tensor(x.view(torch.uint8)).copy()
+    back = sx.exchange(tensor, torch).view(x.dtype)
+    assert back.dtype == x.dtype
+    assert back.view(torch.uint8).tolist() == [0, 1, 2, 3]
+
+
 def test_sub_byte_dtype_error_names_its_bytes():
     array = np.arange(4).astype(ml_dtypes.int4)
     with pytest.raises(BufferError, match=r"or its bytes, numpy.asarray\(x\).view\('uint8'\)"):

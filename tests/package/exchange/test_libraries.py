@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries in pickles: they arrive as what they were."""
 
+import copy
 import pickle
 
 import pytest
@@ -14,7 +15,7 @@ dpnp = pytest.importorskip("dpnp")
 
 @pytest.fixture(autouse=True)
 def registered():
-    sx.pickling.register("dpnp")
+    sx.pickling.register("dpnp", "dpnp.tensor")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -22,6 +23,17 @@ def registered():
 def test_layout_survives_the_pickle(layout, protocol, usm_type):
     x = LAYOUTS[layout](numbers(usm_type))
     assert_arrived(pickle.loads(pickle.dumps(x, protocol)), x)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "copied", [lambda x: pickle.loads(pickle.dumps(x)), copy.copy], ids=["pickle", "copy"]
+)
+def test_layout_of_usm_ndarray_survives(copied, layout, usm_type):
+    x = LAYOUTS[layout](numbers(usm_type))
+    array = copied(x.get_array())
+    assert type(array) is type(x.get_array())
+    assert_arrived(dpnp.ndarray._create_from_usm_ndarray(array), x)
 
 
 def test_unpickling_needs_no_registration():
@@ -33,7 +45,7 @@ def test_unpickling_needs_no_registration():
 
 
 def test_unknown_library_is_refused():
-    with pytest.raises(ValueError, match="library is 'numpie'; use one of 'dpnp'"):
+    with pytest.raises(ValueError, match="library is 'numpie'; use one of 'dpnp', 'dpnp.tensor'"):
         sx.pickling.register("dpnp", "numpie")
 
 
