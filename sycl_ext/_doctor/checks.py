@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from sycl_ext._doctor.machine import (
+    RANKS,
     SELECTORS,
     DeviceFacts,
     Machine,
@@ -41,6 +42,20 @@ DRIVER_UPGRADES = {
     "gpu": "sudo apt-get install --only-upgrade libze-intel-gpu1 intel-opencl-icd",
 }
 ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
+#: What to do if the kernel refuses ``pidfd_getfd`` to every process, by its error.
+ALLOW_GETFD = {
+    "ENOSYS": ("docker run --security-opt seccomp=unconfined IMAGE", "or a kernel since 5.6"),
+    "EPERM": ("docker run --cap-add SYS_PTRACE IMAGE", "with the rest of your command"),
+}
+#: Words of a failed test -> what they mean, and the cure.
+MEANINGS = {
+    "pidfd_getfd": ("", ALLOW_PTRACE),
+    "INVALID_ARGUMENT": (
+        "; a driver says so of a handle where the host has no peer access between two cards, or "
+        "where a mask hides the card of the handle",
+        "xpu-smi topology -m",
+    ),
+}
 ANOTHER_PROCESS = "or use {0} in a process of its own"
 
 #: Parts of an error that say that a library was found, and is another one than expected.
@@ -367,12 +382,13 @@ def self_test(machine: Machine) -> Iterator[Finding]:
         if not step.went_wrong or (step.name != "exit" and who not in kinds):
             continue
         cure = UPGRADES.get(test) or DRIVER_UPGRADES.get(kinds.get(who, "cpu"), INSTALL_GPU)
-        if "pidfd_getfd" in step.detail:
-            cure = ALLOW_PTRACE
+        meant = ""
+        if test == "second process":
+            rows = (row for word, row in MEANINGS.items() if word in step.detail)
+            meant, cure = next(rows, ("", cure))
         at_exit = f"the process {how(step)} at exit"
-        yield Finding(
-            f"{who}: the test {test!r} {how(step)}" if test else at_exit, step.detail, cure
-        )
+        problem = f"{who}: the test {test!r} {how(step)}" if test else at_exit
+        yield Finding(problem, step.detail + meant, cure)
 
 
 def ptrace_scope(machine: Machine) -> Iterator[Finding]:
@@ -390,6 +406,56 @@ def ptrace_scope(machine: Machine) -> Iterator[Finding]:
         "descriptor out of the other process, which needs the rights of a debugger",
         ALLOW_PTRACE,
         for_one if machine.ptrace_scope == 1 else "",
+        "warning",
+    )
+
+
+def pidfd_getfd(machine: Machine) -> Iterator[Finding]:
+    """The kernel lets no process take a descriptor of another one."""
+    takes_descriptors = any(device.backend == "level_zero" for device in machine.devices)
+    if not machine.pidfd_getfd or not takes_descriptors:
+        return
+    cure, then = ALLOW_GETFD.get(machine.pidfd_getfd, ALLOW_GETFD["EPERM"])
+    yield Finding(
+        "no process may open the device memory of another one with sycl_ext.ipc.open",
+        f"the call pidfd_getfd is refused even for a process's own descriptor "
+        f"({machine.pidfd_getfd}), as by the filter (seccomp) of a container",
+        cure,
+        then,
+        "warning",
+    )
+
+
+def no_by_path(machine: Machine) -> Iterator[Finding]:
+    """A container has the nodes of GPUs, and not the links that say where each is on the bus."""
+    if machine.node_links or not machine.nodes:
+        return
+    yield Finding(
+        "there is no /dev/dri/by-path, the links from addresses on the bus to the nodes of GPUs",
+        "docker run --device passes nodes without it; oneCCL finds the cards of other ranks by it",
+        "docker run --device /dev/dri -v /dev/dri/by-path:/dev/dri/by-path IMAGE",
+        "with the rest of your command",
+        "warning",
+    )
+
+
+def hidden_peers(machine: Machine) -> Iterator[Finding]:
+    """A rank sees its own GPU alone, so it reaches the memory of no other rank."""
+    ranks = [name for name in RANKS if name in machine.environment]
+    names = [name for name in SELECTORS if name in machine.environment]
+    seen, there = (
+        [device for device in devices if device.device_type == "gpu"]
+        for devices in (machine.devices, machine.devices_without_selector)
+    )
+    if not ranks or not seen or len(seen) >= len(there):
+        return
+    yield Finding(
+        f"this rank ({ranks[0]}) sees {len(seen)} of the {len(there)} GPUs",
+        f"{' and '.join(names)} hides the others, and a process opens no handle of a hidden GPU's "
+        "memory, nor copies directly from there",
+        unset(" and ".join(names)),
+        f"and let each rank choose its GPU by its number: sycl_ext.devices()[int(os.environ"
+        f"['{ranks[0]}'])]; without handles between ranks the mask is right",
         "warning",
     )
 
@@ -480,8 +546,8 @@ def how(step: Step) -> str:
 CHECKS: tuple[Callable[[Machine], Iterator[Finding]], ...] = (
     *(runtime, two_libsycl, another_runtime, other_runtime, package),
     *(hidden_devices, space, list_devices, driver, no_driver),
-    *(permission, no_node, no_gpu_driver, other_gpu),
-    *(self_test, ptrace_scope, no_fp64, no_usm, no_device),
+    *(permission, no_node, no_gpu_driver, other_gpu, no_by_path),
+    *(self_test, ptrace_scope, pidfd_getfd, hidden_peers, no_fp64, no_usm, no_device),
 )
 
 

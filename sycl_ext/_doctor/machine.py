@@ -43,6 +43,11 @@ LIBSYCL = re.compile(r"libsycl(-preview|-[0-9a-f]{8})?\.so\.[\d.]+")
 
 #: Variables that hide devices.
 SELECTORS = ("ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK", "SYCL_DEVICE_ALLOWLIST")
+#: Variables by which a launcher tells a process its number among those of the machine.
+RANKS = (
+    *("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "SLURM_LOCALID"),
+    "LOCAL_RANK",
+)
 #: Variables that change which devices there are, their order, or which libraries are loaded.
 PREFIXES = ("OCL_ICD_", "OPENCL_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
 VARIABLES = (
@@ -148,7 +153,8 @@ class Step:
 FACTS = (
     *("python", "executable", "prefix", "platform", "full", "in_container", "packages"),
     *("requirements", "origin", "runtime_folder", "overrides", "other_runtimes", "environment"),
-    *("embedded_driver", "drivers", "gpus", "other_gpus", "nodes", "user", "ptrace_scope"),
+    *("embedded_driver", "drivers", "gpus", "other_gpus", "nodes", "node_links", "user"),
+    *("ptrace_scope", "pidfd_getfd"),
     *("steps", "libraries", "devices", "devices_without_selector", "runtime_messages"),
 )
 
@@ -182,7 +188,7 @@ class Machine:
         self.environment = {
             name: value
             for name, value in sorted(os.environ.items())
-            if (name.startswith(PREFIXES) or name in VARIABLES)
+            if (name.startswith(PREFIXES) or name in (*VARIABLES, *RANKS))
             and (name, value) != ("OCL_ICD_FILENAMES", icd.added)  # this package set it
         }
         self.embedded_driver = icd.embedded_driver() or ""
@@ -197,6 +203,8 @@ class Machine:
             for node in sorted(root.glob(pattern))[:1]
         )
         self.nodes = tuple(map(node_at, sorted((root / "dev/dri").glob("renderD*"))))
+        self.node_links = (root / "dev/dri/by-path").is_dir()
+        self.pidfd_getfd = peers.call_refused()
         self.ptrace_scope = peers.ptrace_scope(root / peers.PTRACE_SCOPE.relative_to("/"))
         vars(self).update(known)
 

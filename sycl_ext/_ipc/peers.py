@@ -76,6 +76,24 @@ def ptrace_scope(path: Path = PTRACE_SCOPE) -> int | None:
         return None
 
 
+def call_refused() -> str:
+    """Return the name of the error with which the kernel refuses ``pidfd_getfd`` to every process.
+
+    Empty: it does not. A process may take its own descriptors, so Yama and users do not matter
+    here: a filter (seccomp) of a container forbids the call, or the kernel does not have it.
+    """
+    try:
+        own = os.pidfd_open(os.getpid())
+        try:
+            os.close(_pidfd_getfd(own, own))
+        finally:
+            os.close(own)
+    except OSError as error:
+        raise_if_no_descriptor(error, "this process")
+        return errno.errorcode.get(error.errno or 0, str(error.errno))
+    return ""
+
+
 def require_descriptor(process: int, descriptor: int) -> None:
     """Raise BufferError, with the cause, if a descriptor of a process cannot be taken."""
     if process == os.getpid():
