@@ -6,18 +6,19 @@ It imports no mpi4py: everything is a method of the communicator.
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import device as find_device
-from sycl_ext._negotiation.kinds import ALLOCATED
+from sycl_ext._negotiation.kinds import ALLOCATED, UsmType
 from sycl_ext._setup import child
 from sycl_ext._tensor.host_view import host_view
 from sycl_ext._tensor.tensor import empty, zeros
@@ -26,39 +27,110 @@ if TYPE_CHECKING:
     from sycl_ext._devices.device import Device
 
 #: Bytes of the messages. MPI sends a small one at once; a large one is fetched by the receiver, or
-#: goes from GPU to GPU.
-SIZES = (1000, 4 << 20)
+#: goes from GPU to GPU. MPICH has failed at 128 and 256 (https://github.com/pmodels/mpich/issues/7971).
+SIZES = (1, 128, 256, 4096, 64 << 10, 4 << 20, 64 << 20)
 #: The names of MPI's memory kinds (MPI 4.1, "Memory Allocation Kinds"), by backend of SYCL.
 NAMES = {"level_zero": "level_zero", "cuda": "cuda", "hip": "rocm"}
 #: Variables that a launcher sets for its ranks; without them a process is an MPI job of its own.
 LAUNCHERS = ("PMI", "PMIX_", "OMPI_", "PRTE_", "HYD", "PALS_", "SLURM_", "MPI_LOCAL", "I_MPI_HYDRA")
 _keyvals: list[int] = []
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 
 @dataclass(frozen=True)
-class Check:
-    """The result of `mpi.check`; true if the communicator can use memory of the device directly.
+class Outcome:
+    """The outcome of one operation with messages of one size; true if all bytes arrived."""
 
-    Attributes
-    ----------
-    reason : str
-        The reason if it cannot, with the rank that found it; otherwise "".
-    """
-
+    operation: str
+    nbytes: int
     reason: str
 
     def __bool__(self) -> bool:
         return not self.reason
 
 
+@dataclass(frozen=True)
+class Check:
+    """The result of `mpi.check`; true if the communicator can use memory of the device directly.
+
+    ``print`` shows it as a table of operations and sizes.
+
+    Attributes
+    ----------
+    reason : str
+        The reason if it cannot, with the rank that found it; otherwise "".
+    outcomes : tuple
+        What was tried between the ranks; each has ``operation``, ``nbytes`` and ``reason``.
+    """
+
+    reason: str
+    outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
+
+    def __bool__(self) -> bool:
+        return not self.reason
+
+    def __str__(self) -> str:
+        sizes = list(dict.fromkeys(outcome.nbytes for outcome in self.outcomes))
+        rows = {outcome.operation: [""] * len(sizes) for outcome in self.outcomes}
+        for outcome in self.outcomes:
+            rows[outcome.operation][sizes.index(outcome.nbytes)] = "ok" if outcome else "FAILED"
+        lines = [("bytes", [*map(str, sizes)]), *rows.items()] if rows else []
+        table = [f"{name:<10}" + "".join(f"{cell:>10}" for cell in cells) for name, cells in lines]
+        return "\n".join((*table, self.reason or "MPI handles memory of the device"))
+
+
+class Operation(NamedTuple):
+    """An operation of MPI, and how many parts a rank sends and receives, by the number of ranks."""
+
+    call: Callable[[Any, Any, Any], object]  # of the communicator, and what is sent and received
+    wanted: Callable[[int, int, int], Bytes | None]  # by rank, number of ranks and bytes of a part
+    sent: Callable[[int], int] = lambda _: 1
+    received: Callable[[int], int] = lambda _: 1
+
+
+def _to_next(comm: Any, sent: Any, received: Any) -> None:
+    rank, size = comm.Get_rank(), comm.Get_size()
+    comm.Sendrecv(sent, (rank + 1) % size, recvbuf=received, source=(rank - 1) % size)
+
+
+def _to_first(comm: Any, sent: Any, received: Any) -> None:
+    comm.Gather(sent, None if comm.Get_rank() else received, root=0)
+
+
+def _from_first(comm: Any, sent: Any, received: Any) -> None:
+    comm.Scatter(None if comm.Get_rank() else sent, received, root=0)
+
+
+def _all_of(size: int, nbytes: int) -> list[Bytes]:
+    return [_bytes_of(rank, nbytes) for rank in range(size)]
+
+
+#: The operations that are tried. A sum of bytes wraps around.
+OPERATIONS = {
+    "Sendrecv": Operation(_to_next, lambda rank, size, n: _bytes_of((rank - 1) % size, n)),
+    "Gather": Operation(
+        _to_first,
+        lambda rank, size, n: None if rank else np.concatenate(_all_of(size, n)),
+        received=lambda size: size,
+    ),
+    "Scatter": Operation(
+        _from_first, lambda rank, _size, n: _bytes_of(rank, n), sent=lambda size: size
+    ),
+    "Allreduce": Operation(
+        lambda comm, sent, received: comm.Allreduce(sent, received),
+        lambda _, size, n: np.sum(_all_of(size, n), axis=0, dtype="uint8"),
+    ),
+}
+
+
 def check(comm: Any, /, device: Any = None) -> Check:
     """Test whether MPI handles the memory of a device, for `staged` with this ``comm``.
 
     A GPU-aware MPI declares its support (``mpi_memory_alloc_kinds`` of MPI 4.1; ``I_MPI_OFFLOAD``
-    of Intel MPI). To verify it, each rank starts a child process that sends every combination of
-    USM kinds to itself, and the ranks send the same bytes to each other. The declaration is trusted
-    only if all children survive and all bytes arrive. Otherwise `staged` uses plain memory, which
-    MPI never mistakes for GPU memory.
+    of Intel MPI). To verify it, each rank starts a child process that sends, gathers, scatters and
+    reduces messages of 1 byte to 64 MB from and to each kind of USM, and the ranks do the same
+    together. The declaration is trusted only if all children survive and all bytes arrive.
+    Otherwise `staged` uses plain memory, which MPI never mistakes for GPU memory.
 
     All ranks of ``comm`` must call it together, once, before they use `staged` with it.
 
@@ -71,7 +143,7 @@ def check(comm: Any, /, device: Any = None) -> Check:
     Returns
     -------
     Check
-        The same on every rank. It is true or has a `reason`.
+        The same on every rank. It is true or has a `reason`, and prints as a table.
 
     Raises
     ------
@@ -96,7 +168,8 @@ def check(comm: Any, /, device: Any = None) -> Check:
         raise
     if unclaimed := _agreed(comm, _claim(comm, root)):
         return Check(unclaimed)
-    verdict = Check(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
+    failed_apart = _agreed(comm, _try_apart(root))
+    verdict = Check(failed_apart) if failed_apart else _tried(comm, root)
     key = _keyval(comm)
     comm.Set_attr(key, {**(comm.Get_attr(key) or {}), root.id: verdict})
     return verdict
@@ -129,7 +202,11 @@ def _keyval(comm: Any) -> int:
 
 def _agreed(comm: Any, reason: str) -> str:
     """Return the reason of the first rank that has one, or ""; all ranks call this together."""
-    told = comm.allgather(reason)
+    return _first(comm.allgather(reason))
+
+
+def _first(told: Iterable[str]) -> str:
+    """Return the first reason among those of all ranks, or ""."""
     return next((f"rank {rank}: {text}" for rank, text in enumerate(told) if text), "")
 
 
@@ -176,42 +253,78 @@ def _try_apart(root: Device) -> str:
 
 
 def run_apart(root_id: int) -> None:
-    """Send to this process, which is the child, and exit with the first difference."""
+    """Exchange with this process, which is the child, and exit with the first difference."""
     from mpi4py import MPI
 
-    if wrong := _compare(MPI.COMM_SELF, find_device(root_id)):
+    outcomes = _compare(MPI.COMM_SELF, find_device(root_id))
+    if wrong := next((outcome.reason for outcome in outcomes if not outcome), ""):
         sys.exit(wrong)
 
 
-def _compare(comm: Any, root: Device) -> str:
-    """Send from rank to rank; return the data that arrived wrong, or ""."""
-    rank, size = comm.Get_rank(), comm.Get_size()
-    after, before = (rank + 1) % size, (rank - 1) % size
-    # Each rank makes the same number of exchanges, even if its device has fewer kinds of USM.
+def _tried(comm: Any, root: Device) -> Check:
+    """Return the result of the exchanges between the ranks, which is the same on all of them."""
+    outcomes = _compare(comm, root)
+    told = comm.allgather([outcome.reason for outcome in outcomes])
+    agreed = [
+        replace(outcome, reason=_first(reasons))
+        for outcome, reasons in zip(outcomes, zip(*told, strict=True), strict=True)
+    ]
+    return Check(next((outcome.reason for outcome in agreed if not outcome), ""), tuple(agreed))
+
+
+def _compare(comm: Any, root: Device) -> list[Outcome]:
+    """Exchange between the ranks; return what this rank saw of each operation and size."""
+    outcomes = []
+    for name, nbytes in product(OPERATIONS, SIZES):
+        wrong = [
+            difference
+            for source, target in _kinds(root, nbytes)
+            if (difference := _difference(comm, root, OPERATIONS[name], nbytes, source, target))
+        ]
+        reason = f"{name} of {nbytes} bytes {wrong[0]}" if wrong else ""
+        outcomes.append(Outcome(name, nbytes, reason))
+    return outcomes
+
+
+def _kinds(root: Device, nbytes: int) -> list[tuple[UsmType, UsmType]]:
+    """Return the pairs of kinds of USM to exchange between.
+
+    Each rank makes the same number of exchanges, even if its device has fewer kinds. The largest
+    messages stay within a kind, because each takes a while.
+    """
     own = [kind for kind in ALLOCATED if kind in root.usm_types]
     kinds = [kind if kind in own else own[0] for kind in ALLOCATED]
-    wrong = []  # an error does not end the loop, because the other ranks go on
-    for nbytes, source, target in itertools.product(SIZES, kinds, kinds):
-        what = f"{nbytes} bytes from {source} to {target} USM"
-        sent: Any = _bytes_of(rank, nbytes)
-        received: Any = np.zeros(nbytes, "uint8")
-        try:
-            usm = empty(nbytes, "uint8", usm_type=source, device=root).copy_from(sent)
-            sent, received = usm, zeros(nbytes, "uint8", usm_type=target, device=root)
-            for tensor in (sent, received):
-                _core.synchronize(tensor)
-        except Exception as error:  # plain memory is sent in its place, because the neighbours wait
-            wrong.append(f"{what}: {error}")
-        try:
-            comm.Sendrecv(sent, after, recvbuf=received, source=before)
-        except Exception as error:
-            wrong.append(f"{what}: {error}")
-            continue
-        if not np.array_equal(host_view(received).to_numpy(), _bytes_of(before, nbytes)):
-            wrong.append(f"{what} arrived changed")
-    return wrong[0] if wrong else ""
+    return [*zip(kinds, kinds, strict=True)] if nbytes == SIZES[-1] else [*product(kinds, kinds)]
 
 
-def _bytes_of(rank: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _difference(
+    comm: Any, root: Device, operation: Operation, nbytes: int, source: UsmType, target: UsmType
+) -> str:
+    """Make one exchange; return what went wrong, or "". An error does not end the others."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    where = f"from {source} to {target} USM"
+    share = min(nbytes, max(SIZES[-1] // size, 1))  # of all ranks at most as much as the largest
+    to = range(rank, rank + operation.sent(size))
+    sent = np.concatenate([_bytes_of(receiver, share) for receiver in to])
+    received = np.zeros(share * operation.received(size), "uint8")
+    wanted = operation.wanted(rank, size, share)
+    failure = ""
+    try:
+        usm = empty(sent.size, "uint8", usm_type=source, device=root).copy_from(sent)
+        made = zeros(received.size, "uint8", usm_type=target, device=root)
+        for tensor in (usm, made):
+            _core.synchronize(tensor)
+        sent, received = usm, made  # type: ignore[assignment]
+    except Exception as error:  # plain memory is sent in its place, because the neighbours wait
+        failure = f"{where}: {error}"
+    try:
+        operation.call(comm, sent, received)
+    except Exception as error:
+        return failure or f"{where}: {error}"
+    is_right = wanted is None or np.array_equal(host_view(received).to_numpy(), wanted)
+    return failure or ("" if is_right else f"{where} arrived changed")
+
+
+def _bytes_of(rank: int, nbytes: int) -> Bytes:
     """Return the data of a rank: other bytes than those of its neighbours, and not zero."""
-    return ((np.arange(nbytes) * 7 + rank) % 251 + 1).astype(np.uint8)
+    return np.resize(((np.arange(251) * 7 + rank) % 251 + 1).astype(np.uint8), nbytes)

@@ -8,6 +8,7 @@ GPU-aware, so a device pointer ends the process that hands it over.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any
 
@@ -46,6 +47,24 @@ class Takes(Claims):
         with sx.staged(mine, "r") as send, sx.staged(recvbuf, "w") as receive:
             WORLD.Sendrecv(send, dest, recvbuf=receive, source=source)
 
+    def _collect(self, operation: Any, mine: Any, theirs: Any, **how: Any) -> None:
+        """One operation of all ranks, of which the root alone has both sides."""
+        with contextlib.ExitStack() as stack:
+            sides = [
+                stack.enter_context(sx.staged(side, mode)) if isinstance(side, sx.Tensor) else side
+                for side, mode in ((mine, "r"), (theirs, "w"))
+            ]
+            operation(*sides, **how)
+
+    def Gather(self, mine: Any, theirs: Any, root: int = 0) -> None:
+        self._collect(WORLD.Gather, mine, theirs, root=root)
+
+    def Scatter(self, mine: Any, theirs: Any, root: int = 0) -> None:
+        self._collect(WORLD.Scatter, mine, theirs, root=root)
+
+    def Allreduce(self, mine: Any, theirs: Any) -> None:
+        self._collect(WORLD.Allreduce, mine, theirs)
+
 
 class Corrupts(Takes):
     """On one rank, one byte of large messages between device USM."""
@@ -55,6 +74,12 @@ class Corrupts(Takes):
         kinds = RANK, mine.usm_type, getattr(recvbuf, "usm_type", None)
         if kinds == (1, "device", "device") and mine.nbytes > 1 << 20:
             recvbuf[-1:].copy_from(np.zeros(1, "uint8"))
+
+    def Gather(self, mine: Any, theirs: Any, root: int = 0) -> None:
+        """As mpich#7971 does."""
+        super().Gather(mine, theirs, root)
+        if theirs is not None and mine.nbytes in (128, 256) and theirs.usm_type == "device":
+            theirs[mine.nbytes :].copy_from(np.zeros(theirs.nbytes - mine.nbytes, "uint8"))
 
 
 class Fails(Takes):
@@ -108,15 +133,30 @@ def an_mpi_that_corrupts() -> None:
     """All ranks know what one of them saw."""
     comm = Corrupts(WORLD.Dup())
     result = sx.mpi.check(comm, GPU)
-    assert result.reason == "rank 1: 4194304 bytes from device to device USM arrived changed", (
-        result
-    )
+    assert result.reason == (
+        "rank 1: Sendrecv of 4194304 bytes from device to device USM arrived changed"
+    ), result
+    failed = {(each.operation, each.nbytes) for each in result.outcomes if not each}
+    assert failed == {
+        *(("Sendrecv", nbytes) for nbytes in (4 << 20, 64 << 20)),
+        *(("Gather", nbytes) for nbytes in (128, 256)),
+    }
+    assert str(result).splitlines() == [
+        "bytes              1       128       256      4096     65536   4194304  67108864",
+        "Sendrecv          ok        ok        ok        ok        ok    FAILED    FAILED",
+        "Gather            ok    FAILED    FAILED        ok        ok        ok        ok",
+        "Scatter           ok        ok        ok        ok        ok        ok        ok",
+        "Allreduce         ok        ok        ok        ok        ok        ok        ok",
+        result.reason,
+    ]
     assert kind_of(exchange_staged(comm)) is None
 
 
 def an_mpi_that_raises() -> None:
     result = sx.mpi.check(Fails(WORLD.Dup()), GPU)
-    assert result.reason == "rank 0: 1000 bytes from device to device USM: out of handles", result
+    assert result.reason == (
+        "rank 0: Sendrecv of 1 bytes from device to device USM: out of handles"
+    ), result
 
 
 def one_rank_that_fails() -> None:
@@ -160,7 +200,10 @@ def other_communicators() -> None:
 def an_mpi_that_works() -> None:
     """It gets the tensors, except for those with gaps."""
     comm = Takes(WORLD.Dup())
-    assert sx.mpi.check(comm, GPU)
+    result = sx.mpi.check(comm, GPU)
+    assert result, result
+    assert str(result).count(" ok") == len(result.outcomes) == 28
+    assert str(result).splitlines()[-1] == "MPI handles memory of the device"
     assert type(exchange_staged(comm)) is sx.Tensor
     t = on_gpu()
     with sx.staged(t, comm=comm) as memory:
