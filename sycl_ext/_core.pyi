@@ -489,6 +489,12 @@ def array_facts(tensor: TensorBase, /) -> int:
 def synchronize(tensor: TensorBase, /) -> None:
     """Waits for the pending work on the tensor's queue."""
 
+def prefetch(tensor: TensorBase, /) -> None:
+    """Tells the driver of the tensor's entry that the device will use the memory; does not wait."""
+
+def advise(tensor: TensorBase, advice: SupportsIndex, /) -> None:
+    """Hands an advice to the driver of the tensor's entry, as a number of its adapter."""
+
 def view(
     tensor: TensorBase,
     offset: SupportsIndex,
@@ -555,6 +561,7 @@ def exchange(
     copy: bool | None = None,
     host_copy: bool = True,
     device: Any = None,
+    usm_type: UsmType | None = None,
 ) -> Tensor: ...
 @overload
 def exchange(
@@ -565,9 +572,10 @@ def exchange(
     copy: bool | None = None,
     host_copy: bool = True,
     device: Any = None,
+    usm_type: UsmType | None = None,
 ) -> Any: ...
 def decide_exchange(
-    x: Any, consumer: Any, copy: bool | None, host_copy: bool, device: Any, /
+    x: Any, consumer: Any, copy: bool | None, host_copy: bool, device: Any, usm_type: Any, /
 ) -> Any:
     """The decision that `exchange` would carry out."""
 

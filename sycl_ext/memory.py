@@ -8,6 +8,7 @@ _PUBLIC = {
     "_debug.introspection": "ExportOrigin live_exports",
     "_devices.memory_use": "Statistics cached limit release_cached statistics",
     "_tensor.async_copy": "AsyncCopy",
+    "_tensor.hints": "advise prefetch",
     "_tensor.host_registration": "HostRegistration register_host",
 }
 

@@ -9,5 +9,7 @@ from sycl_ext._devices.memory_use import limit as limit
 from sycl_ext._devices.memory_use import release_cached as release_cached
 from sycl_ext._devices.memory_use import statistics as statistics
 from sycl_ext._tensor.async_copy import AsyncCopy as AsyncCopy
+from sycl_ext._tensor.hints import advise as advise
+from sycl_ext._tensor.hints import prefetch as prefetch
 from sycl_ext._tensor.host_registration import HostRegistration as HostRegistration
 from sycl_ext._tensor.host_registration import register_host as register_host

@@ -151,6 +151,14 @@ void bind_tensors(py::module_& m) {
     notice_released_queue(tensor.memory);
     tensor.memory->wait_for_work();
   });
+  m.def("prefetch", [](const Tensor& tensor) {
+    const ByteRange bytes = byte_range(tensor);
+    tensor.memory->entry->commands().prefetch(bytes.begin, bytes.nbytes);
+  });
+  m.def("advise", [](const Tensor& tensor, int advice) {
+    const ByteRange bytes = byte_range(tensor);
+    tensor.memory->entry->commands().advise(bytes.begin, bytes.nbytes, advice);
+  });
   m.def("order_after",
         [](const Queue& queue, const Tensor& tensor) { order_after(queue, tensor.memory); });
   m.def("own_queue", [](const Tensor& tensor) -> std::optional<Queue> {

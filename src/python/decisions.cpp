@@ -86,9 +86,9 @@ bool hold(const std::vector<Read>& reads) {
 
 // An answer of decisions.resolve, and the decisions that were made for it.
 struct Resolved {
-  PyRef consumer, device;  // kept, so that no other object gets their addresses
-  PyRef object;            // decisions.Resolved
-  int entries;             // in the device table
+  PyRef consumer, device, usm_type;  // kept, so that no other object gets their addresses
+  PyRef object;                      // decisions.Resolved
+  int entries;                       // in the device table
   std::vector<Read> reads;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Decision>> decisions;
 };
@@ -106,7 +106,8 @@ Lines& lines() {
 
 std::shared_ptr<Resolved>& line_of(const ExchangeRequest& request) {
   const auto hash = reinterpret_cast<std::uintptr_t>(request.consumer) / 16 * 31 +
-                    reinterpret_cast<std::uintptr_t>(request.device) / 16;
+                    reinterpret_cast<std::uintptr_t>(request.device) / 16 +
+                    reinterpret_cast<std::uintptr_t>(request.usm_type) / 16;
   return lines()[hash % lines().size()];
 }
 
@@ -127,16 +128,17 @@ void forget_old() {
 std::shared_ptr<Resolved> resolve(const ExchangeRequest& request) {
   const std::shared_ptr<Resolved> known = line_of(request);
   if (known && known->consumer.get() == request.consumer && known->device.get() == request.device &&
-      is_current(*known)) {
+      known->usm_type.get() == request.usm_type && is_current(*known)) {
     return known;
   }
   auto resolved = std::make_shared<Resolved>();
   resolved->entries = entries_so_far();  // read first, so that a new entry counts as later
-  resolved->object = checked(PyObject_CallFunctionObjArgs(exchange_hooks.resolve, request.consumer,
-                                                          request.device, nullptr));
+  resolved->object = checked(PyObject_CallFunctionObjArgs(
+      exchange_hooks.resolve, request.consumer, request.device, request.usm_type, nullptr));
   if (is_true(attribute(resolved->object.get(), "lasts"))) {
     resolved->consumer.reset(Py_NewRef(request.consumer));
     resolved->device.reset(Py_NewRef(request.device));
+    resolved->usm_type.reset(Py_NewRef(request.usm_type));
     resolved->reads = reads_of(resolved->object.get());
     forget_old();
     const std::shared_ptr<Resolved> dropped = std::exchange(line_of(request), resolved);
@@ -170,6 +172,7 @@ std::shared_ptr<const Decision> read_decision(PyRef object) {
   decision->then = unless_none(attribute(step.get(), "then"));
   decision->device = attribute(step.get(), "device");
   decision->copy = attribute(step.get(), "copy");
+  decision->usm_type = attribute(step.get(), "usm_type");
   decision->reads = reads_of(object.get());
   decision->object = std::move(object);
   return decision;

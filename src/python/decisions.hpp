@@ -29,6 +29,7 @@ struct ExchangeRequest {
   PyObject* copy;       // None, True or False
   PyObject* host_copy;  // True or False
   PyObject* device;     // in any form of device=
+  PyObject* usm_type;   // the kind of USM that is needed on a device; None: any
 };
 
 // One read of decisions.Reads: the value of `name` in the namespace `of`, or the result of the
@@ -45,8 +46,8 @@ struct Decision {
   PyRef object;
   Form form;
   bool waits;
-  PyRef call, then;    // nullptr: None
-  PyRef device, copy;  // of `on_device`
+  PyRef call, then;              // nullptr: None
+  PyRef device, copy, usm_type;  // of `on_device`
   std::vector<Read> reads;
 };
 

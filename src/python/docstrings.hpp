@@ -111,7 +111,7 @@ Examples
 )doc";
 
 inline constexpr const char* exchange =
-    R"doc(exchange(x, consumer, /, *, copy=None, host_copy=True, device=None)
+    R"doc(exchange(x, consumer, /, *, copy=None, host_copy=True, device=None, usm_type=None)
 --
 
 Pass an array to a consumer, in the best form that it accepts.
@@ -141,6 +141,8 @@ device : optional
     The device on which the library may get the data, or a list of acceptable devices: the first
     that needs no copy is used, otherwise the first with the fewest copies. ``(1, 0)`` or
     ``torch.device("cpu")`` is the host. None: any device that the library accepts.
+usm_type : {"device", "shared", "host"}, optional
+    With a device as the consumer: the kind of USM of the result, as in `as_tensor`. None: any.
 
 Returns
 -------

@@ -17,8 +17,9 @@ PyRef make_object(PyObject* source, const Decision& decision) {
       return PyRef(wrap_tensor(as_host_view(tensor), base_of(source),
                                reinterpret_cast<PyTypeObject*>(hooks.host_view_class)));
     case Form::on_device:
-      return PyRef(import_object(source, {/*dlpack_only=*/false, /*in_place=*/false,
-                                          decision.copy.get(), decision.device.get()}));
+      return PyRef(
+          import_object(source, {/*dlpack_only=*/false, /*in_place=*/false, decision.copy.get(),
+                                 decision.device.get(), decision.usm_type.get()}));
     default:
       if (decision.waits) tensor.memory->wait_for_work();
       return PyRef(import_object(source, {/*dlpack_only=*/false}));

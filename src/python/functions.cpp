@@ -130,20 +130,20 @@ PyObject* find_memory(PyObject*, const Call& call) {
 
 // ---- exchange and explain -----------------------------------------------------------------------
 
-ExchangeRequest read_exchange(const std::array<PyObject*, 5>& values) {
+ExchangeRequest read_exchange(const std::array<PyObject*, 6>& values) {
   PyObject* const consumer = values[1] ? values[1] : Py_None;
   PyObject* const host_copy = values[3] ? values[3] : Py_True;
   PyObject* const copy = read_copy(values[2]);
   if (PyBool_Check(host_copy)) {
-    return {consumer, copy, host_copy, values[4] ? values[4] : Py_None};
+    return {consumer, copy, host_copy, or_none(values[4]), or_none(values[5])};
   }
   PyErr_Format(PyExc_TypeError, "host_copy is %R; it must be True or False", host_copy);
   throw PythonError();
 }
 
 PyObject* exchange_one(PyObject*, const Call& call) {
-  static const Signature<5> signature{
-      "exchange", interned("x", "consumer", "copy", "host_copy", "device"), 2, 2, 2};
+  static const Signature<6> signature{
+      "exchange", interned("x", "consumer", "copy", "host_copy", "device", "usm_type"), 2, 2, 2};
   const ExchangeRequest request = read_exchange(signature.read(call));
   if (request.consumer == Py_None) {
     fail(Error::Kind::type,
@@ -155,8 +155,9 @@ PyObject* exchange_one(PyObject*, const Call& call) {
 
 // The decision that exchange would carry out, for `explain`.
 PyObject* decide_one(PyObject*, const Call& call) {
-  static const Signature<5> signature{
-      "decide_exchange", interned("x", "consumer", "copy", "host_copy", "device"), 5, 5, 5};
+  static const Signature<6> signature{
+      "decide_exchange", interned("x", "consumer", "copy", "host_copy", "device", "usm_type"), 6, 6,
+      6};
   const Decided decided = decide_exchange(call.args[0], read_exchange(signature.read(call)));
   return Py_NewRef(decided.decision->object.get());
 }
@@ -375,8 +376,8 @@ PyMethodDef* public_functions() {
       define<exchange_one>("exchange", docs::exchange),
       define<decide_one>(
           "decide_exchange",
-          "decide_exchange(x, consumer, copy, host_copy, device, /)\n--\n\nThe decision that "
-          "`exchange` would carry out."),
+          "decide_exchange(x, consumer, copy, host_copy, device, usm_type, /)\n--\n\nThe decision "
+          "that `exchange` would carry out."),
       {nullptr, nullptr, 0, nullptr},
   };
   return functions;

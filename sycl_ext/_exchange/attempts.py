@@ -14,6 +14,7 @@ from sycl_ext._negotiation.array_facts import ArrayFacts
 from sycl_ext._negotiation.consumer_row import Consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._negotiation.kinds import UsmType
 from sycl_ext._negotiation.reads import Reads
 from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest, kind_of_copy
 from sycl_ext._protocols import sources
@@ -28,6 +29,7 @@ class Attempt(NamedTuple):
     copies: int = 0  # of the route; the export that the consumer requests may make the last one
     native: DLDevice | None = None  # the name of CUDA or HIP under which it is passed
     as_array: bool = False  # as a NumPy array, for a function that refused without being run
+    usm_type: UsmType | None = None  # the kind of USM on `device`; None: any
 
 
 class Flags(NamedTuple):
@@ -42,13 +44,19 @@ Wanted: TypeAlias = tuple[Any, DLDevice | None]
 
 
 def to_device(
-    facts: ArrayFacts, wanted: Sequence[Wanted], several: bool, flags: Flags
+    facts: ArrayFacts,
+    wanted: Sequence[Wanted],
+    several: bool,
+    flags: Flags,
+    usm_type: UsmType | None,
 ) -> Iterator[Attempt]:
     """Return the attempt to bring an array to a device, or to one of several."""
     source = source_of(facts)
     plans = [
         _allowed(
-            sources.plan_for(source, where, flags.copy, ours=where not in (None, HOST)),
+            sources.plan_for(
+                source, where, flags.copy, ours=where not in (None, HOST), usm_type=usm_type
+            ),
             flags.host_copy,
         )
         for _, where in wanted
@@ -56,12 +64,12 @@ def to_device(
     if several:
         chosen = cheapest([replace(plans[i], device=where) for i, (_, where) in enumerate(wanted)])
         given = [given for given, where in wanted if where == chosen.device]
-        yield Attempt(chosen, given[0] if given else None, copies=chosen.copies)
+        yield Attempt(chosen, given[0] if given else None, copies=chosen.copies, usm_type=usm_type)
     else:
         ((given_one, where),) = wanted
         target = facts.entry if where is None else None if where == HOST else where[1]
         noted = _with_notes(plans[0], facts.dtype, target)
-        yield Attempt(noted, given_one, copies=plans[0].copies)
+        yield Attempt(noted, given_one, copies=plans[0].copies, usm_type=usm_type)
 
 
 def source_of(facts: ArrayFacts) -> Source:

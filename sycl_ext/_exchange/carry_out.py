@@ -130,7 +130,8 @@ def _prepare(
         handed: _core.TensorBase = _core.as_host_view(seen, source=None if copies else source)
     elif attempt.device is not None:
         asked = True if copies else False if copy is False else None
-        handed = as_tensor(source, device=attempt.device, copy=asked)
+        kind = attempt.usm_type
+        handed = as_tensor(source, device=attempt.device, copy=asked, usm_type=kind)
     elif attempt.native is not None:
         entry = copy_entry(source.entry_id, who)
         made = sources.copy_to(source, entry) if copies else as_tensor(source)

@@ -30,19 +30,21 @@ from sycl_ext._negotiation.array_facts import ArrayFacts, read_facts
 from sycl_ext._negotiation.consumer_row import NARROW, Consumer
 from sycl_ext._negotiation.consumers import consumer_for
 from sycl_ext._negotiation.dlpack import HOST
+from sycl_ext._negotiation.kinds import UsmType, check_usm_type
 from sycl_ext._negotiation.reads import Reads
 from sycl_ext._negotiation.rules import Plan, Route, refusal_of
 from sycl_ext._negotiation.targets import Target, find_consumer
 
 
 class Resolved(NamedTuple):
-    """The arguments ``consumer`` and ``device=``, as they were read."""
+    """The arguments ``consumer``, ``device=`` and ``usm_type=``, as they were read."""
 
     target: Target | None  # None: a device is the consumer
     wanted: list[Wanted] | None  # the acceptable devices; None: any
     several: bool  # whether a list of devices is the consumer
-    lasts: bool  # whether the core may keep this for later calls with the same two arguments
+    lasts: bool  # whether the core may keep this for later calls with the same arguments
     reads: tuple[Any, ...]
+    usm_type: UsmType | None = None  # the kind of USM that is needed on a device; None: any
 
 
 class Form(IntEnum):
@@ -63,6 +65,7 @@ class Step(NamedTuple):
     then: Callable[[Any], Any] | None = None  # `Target.then`
     device: Any = None
     copy: bool | None = None
+    usm_type: UsmType | None = None
 
 
 class Decision(NamedTuple):
@@ -84,9 +87,9 @@ _OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
 # ---- the consumer --------------------------------------------------------------------------------
 
 
-def resolve(consumer: Any, device: Any) -> Resolved:
-    """Read the consumer and ``device=``; None is an unaware consumer of USM."""
-    reads = Reads()
+def resolve(consumer: Any, device: Any, usm_type: Any) -> Resolved:
+    """Read the consumer, ``device=`` and ``usm_type=``; None is an unaware consumer of USM."""
+    reads, kind = Reads(), check_usm_type(usm_type)
     is_module = isinstance(consumer, ModuleType)
     if consumer is None or (not is_module and _is_device(consumer)):
         if consumer is not None and device is not None:
@@ -95,9 +98,15 @@ def resolve(consumer: Any, device: Any) -> Resolved:
             )
         where = device if consumer is None else consumer
         devices: list[Wanted] = [(None, None)] if where is None else _read_devices(where)
-        return Resolved(None, devices, isinstance(where, list), _lasts(where), ())
+        _check_kind(kind, devices)
+        return Resolved(None, devices, isinstance(where, list), _lasts(where), (), kind)
     wanted = None if device is None else _read_devices(device)
     target = find_consumer(consumer, reads)
+    if kind is not None:
+        raise TypeError(
+            f"usm_type={kind!r} is for a device as the consumer, and this is {target.row.title}; "
+            f"pass as_tensor(x, usm_type={kind!r}) to it"
+        )
     return Resolved(target, wanted, False, target.lasts and _lasts(device), reads.all())
 
 
@@ -126,6 +135,14 @@ def _read_devices(device: Any) -> list[Wanted]:
     ]
 
 
+def _check_kind(usm_type: UsmType | None, devices: list[Wanted]) -> None:
+    if usm_type is not None and HOST in [where for _, where in devices]:
+        raise ValueError(
+            f"usm_type is {usm_type!r}, and a device is (1, 0), the host, which has no USM; pass "
+            "the device of the USM, such as 0"
+        )
+
+
 def _lasts(device: Any) -> bool:
     """Whether a form of ``device=`` means the same device until the device table has a new entry.
 
@@ -149,7 +166,9 @@ def decide(resolved: Resolved, bits: int, copy: bool | None, host_copy: bool) ->
     target = resolved.target
     if target is None:
         devices = resolved.wanted or []
-        planned = list(attempts.to_device(facts, devices, resolved.several, flags))
+        planned = list(
+            attempts.to_device(facts, devices, resolved.several, flags, resolved.usm_type)
+        )
         return _decision(facts, flags, _OURS, None, planned, list, reads)
     who = target.row
     if resolved.wanted is None and not who.is_listed:
@@ -223,7 +242,7 @@ def _step(
     is_on_host = attempt.device == HOST
     if target is None and not is_on_host:
         asked = True if attempt.copies else False if flags.copy is False else None
-        return Step(Form.ON_DEVICE, device=attempt.device, copy=asked)
+        return Step(Form.ON_DEVICE, False, None, None, attempt.device, asked, attempt.usm_type)
     if attempt.copies or attempt.compact or attempt.as_array or attempt.native is not None:
         return Step(Form.PYTHON)
     if target is None:

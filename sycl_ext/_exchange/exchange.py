@@ -8,7 +8,7 @@ from sycl_ext._debug.trace import traced
 from sycl_ext._exchange.carry_out import carry_out
 from sycl_ext._exchange.decisions import Decision, decide, resolve
 from sycl_ext._negotiation.consumers import MAX_ALIGNMENT
-from sycl_ext._negotiation.kinds import is_capsule
+from sycl_ext._negotiation.kinds import UsmType, is_capsule
 from sycl_ext._negotiation.rules import Plan, Route
 
 _core.set_exchange_hooks(
@@ -26,6 +26,7 @@ def explain(
     copy: bool | None = None,
     host_copy: bool = True,
     device: Any = None,
+    usm_type: UsmType | None = None,
 ) -> Plan:
     """Describe the first attempt of `exchange`, with the reason. Moves no data.
 
@@ -38,7 +39,7 @@ def explain(
     consumer_or_device : optional
         A consumer as for `exchange`, a device in any form, or a list of acceptable devices; ``(1,
         0)`` is the host. None: a consumer that takes the result of ``__dlpack__()``.
-    copy, host_copy, device : optional
+    copy, host_copy, device, usm_type : optional
         As for `exchange`.
 
     Returns
@@ -67,7 +68,9 @@ def explain(
     if is_capsule(x):
         raise TypeError("a capsule can be used once; explain the producer instead")
     try:
-        decision: Decision = _core.decide_exchange(x, consumer_or_device, copy, host_copy, device)
+        decision: Decision = _core.decide_exchange(
+            x, consumer_or_device, copy, host_copy, device, usm_type
+        )
     except BufferError as error:  # the producer refuses
         return Plan(Route.REFUSE, str(error), type(error))
     return decision.plan

@@ -201,11 +201,16 @@ CASES = {
         "copy": (lambda: sx.exchange(tensor(), np, copy="no"), TypeError, "copy is"),
         "host_copy": (lambda: sx.exchange(tensor(), np, host_copy="no"), TypeError, "host_copy is"),
         "a device": (lambda: sx.exchange(tensor(), "tpu"), ValueError, "tpu"),
+        "usm_type": (lambda: sx.exchange(tensor(), 0, usm_type="usm"), ValueError, "'usm'"),
+        "usm_type for a library": (
+            lambda: sx.exchange(tensor(), np, usm_type="shared"), TypeError, r"as_tensor\(x, usm",
+        ),
     },
     "explain": {
         "no memory": (lambda: sx.explain(3), TypeError, "int"),
         "copy": (lambda: sx.explain(tensor(), copy=2), TypeError, "copy is"),
         "a consumer that is none": (lambda: sx.explain(tensor(), object()), TypeError, "consumer"),
+        "usm_type": (lambda: sx.explain(tensor(), 0, usm_type=3), TypeError, "usm_type is 3"),
     },
     "dlpack.capsule_from_pointer": {
         "NULL": (lambda: dlpack.capsule_from_pointer(0), ValueError, "address 0"),
@@ -220,6 +225,15 @@ CASES = {
     "memory.register_host": {
         "a number": (lambda: memory.register_host(1), TypeError, "int"),
         "keyword": (lambda: memory.register_host(x=b""), TypeError, "positional-only"),
+    },
+    "memory.prefetch": {
+        "a number": (lambda: memory.prefetch(1), TypeError, "int"),
+        "keyword": (lambda: memory.prefetch(x=tensor()), TypeError, "positional-only"),
+    },
+    "memory.advise": {
+        "a number": (lambda: memory.advise(1, "read_mostly"), TypeError, "int"),
+        "no advice": (lambda: memory.advise(tensor(), "faster"), ValueError, "'read_mostly'"),
+        "undo": (lambda: memory.advise(tensor(), "read_mostly", undo=1), TypeError, "undo is 1"),
     },
     "memory.statistics": {"no such device": (lambda: memory.statistics("tpu"), ValueError, "tpu")},
     "memory.limit": {

@@ -323,4 +323,19 @@ void Queue::fill_zero(void* to, std::size_t nbytes) const {
   finish({Event(command)});
 }
 
+// A hint is not listed: no data depends on it.
+void Queue::prefetch(const void* data, std::size_t nbytes) const {
+  const WithoutGil released;
+  sycl_call("prefetching USM", [&] {
+    submit(state_, [&](sycl::queue& queue) { return queue.prefetch(data, nbytes); });
+  });
+}
+
+void Queue::advise(const void* data, std::size_t nbytes, int advice) const {
+  const WithoutGil released;
+  sycl_call("advising on USM", [&] {
+    submit(state_, [&](sycl::queue& queue) { return queue.mem_advise(data, nbytes, advice); });
+  });
+}
+
 }  // namespace sycl_ext

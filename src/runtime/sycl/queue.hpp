@@ -91,6 +91,10 @@ class Queue {
   // reported from now on.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   void fill_zero(void* to, std::size_t nbytes) const;
+  // Hands a hint about shared USM to the driver, and returns: that the device will use these bytes,
+  // or an advice, whose number each adapter reads in its own way.
+  void prefetch(const void* data, std::size_t nbytes) const;
+  void advise(const void* data, std::size_t nbytes, int advice) const;
 
   const QueueState& state() const noexcept { return *state_; }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``usm_type=`` of `as_tensor` and `to_device`: the kind of USM of the result."""
+"""``usm_type=`` of `as_tensor`, `to_device` and `exchange`: the kind of USM of the result."""
 
 import dpnp
 import numpy as np
@@ -100,6 +100,58 @@ def test_producer_that_refuses_a_view_is_copied_into_that_kind():
     assert tensor.to_numpy().tobytes() == VALUES.tobytes()
 
 
+@pytest.mark.parametrize("device", [0, [0], "queue"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_exchange_to_a_device_returns_the_requested_kind(source, kind, device):
+    x = SOURCES[source]()
+    where = sx.device().sycl_queue if device == "queue" else device
+    plan = sx.explain(x, where, usm_type=kind)
+    tensor = sx.exchange(x, where, usm_type=kind)
+    assert tensor.usm_type == kind
+    assert tensor.to_numpy().tobytes() == sx.as_tensor(x).to_numpy().tobytes()
+    if tensor.size and source != "NumPy" and source != "buffer":
+        assert (tensor.ptr == sx.as_tensor(x).ptr) == (plan.copies == 0)
+    elif tensor.size:
+        assert plan.copies == 1
+
+
+def test_exchange_of_each_kind_is_kept_apart():
+    """The core keeps decisions for a consumer, and the kind is a part of the question."""
+    tensor = sx.as_tensor(VALUES).copy(usm_type="shared")
+    for _ in range(3):
+        kinds = [sx.exchange(tensor, 0, usm_type=kind).usm_type for kind in (None, *KINDS)]
+        assert kinds == ["shared", *KINDS]
+        assert sx.explain(tensor, 0, usm_type="host").copies == 1
+        assert sx.explain(tensor, 0).copies == 0
+
+
+def test_exchange_without_a_copy_refuses_another_kind():
+    tensor = sx.as_tensor(VALUES).copy(usm_type="shared")
+    assert sx.exchange(tensor, 0, usm_type="shared", copy=False).ptr == tensor.ptr
+    plan = sx.explain(tensor, 0, usm_type="host", copy=False)
+    with pytest.raises(sx.CopyRefusedError) as refused:
+        sx.exchange(tensor, 0, usm_type="host", copy=False)
+    assert (plan.error, plan.reason) == (sx.CopyRefusedError, str(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("consumer", "error", "says"),
+    [
+        (np, TypeError, r"for a device as the consumer, and this is numpy; pass as_tensor\(x, usm"),
+        (list, TypeError, "for a device as the consumer"),
+        ((1, 0), ValueError, "the host, which has no USM"),
+        ([0, (1, 0)], ValueError, "the host, which has no USM"),
+    ],
+)
+def test_consumer_without_usm_refuses_a_kind(consumer, error, says):
+    for call in (sx.exchange, sx.explain):
+        with pytest.raises(error, match=says):
+            call(sx.zeros(3), consumer, usm_type="shared")
+    tensor = sx.as_tensor(sx.zeros(3), usm_type="shared")
+    assert sx.exchange(tensor, np).shape == (3,)
+
+
 @pytest.mark.parametrize("wrong", ["system", "managed", "", 1, ["host"]])
 def test_kind_that_nobody_allocates_is_refused(wrong):
     error = ValueError if isinstance(wrong, str) else TypeError
@@ -107,6 +159,8 @@ def test_kind_that_nobody_allocates_is_refused(wrong):
     for call in (
         lambda: sx.as_tensor(tensor, usm_type=wrong),
         lambda: tensor.to_device(0, usm_type=wrong),
+        lambda: sx.exchange(tensor, 0, usm_type=wrong),
+        lambda: sx.explain(tensor, np, usm_type=wrong),
     ):
         with pytest.raises(error, match="'device', 'shared' or 'host'"):
             call()

@@ -155,6 +155,8 @@ def negotiate(t: sx.Tensor, device: sx.Device) -> None:
     assert array.shape == t.shape
     assert_type(sx.exchange(t, "numpy"), NDArray[Any])
     assert_type(sx.exchange(t, "cpu"), sx.Tensor)
+    assert_type(sx.exchange(t, "cpu", usm_type="shared"), sx.Tensor)
+    assert_type(sx.explain(t, "cpu", usm_type="host"), sx.Plan)
     plan = sx.explain(t, np, copy=False)
     assert_type(plan, sx.Plan)
     assert_type(plan.route, sx.Route)
@@ -232,6 +234,8 @@ def look_inside() -> None:
     assert_type(sx.dlpack.VERSION, tuple[int, int])
     assert_type(sx.__version__, str)
     assert_type(sx.memory.live_exports(), int)
+    assert_type(sx.memory.prefetch(b""), bool)
+    assert_type(sx.memory.advise(b"", "read_mostly", undo=True), bool)
     assert_type(sx.memory.cached(), dict[tuple[sx.Device | None, str], int])
     sx.memory.release_cached()
     try:

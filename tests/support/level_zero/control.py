@@ -10,8 +10,9 @@ from pathlib import Path
 from .build import LIBRARY
 
 COUNTERS = (
-    *("calls", "copies", "device_bytes", "imported", "imports", "ipc_handles"),
-    *("live_allocations", "most_in_flight", "opened_allocations", "running"),
+    *("advice", "advised", "calls", "copies", "device_bytes", "imported", "imports"),
+    *("ipc_handles", "live_allocations", "most_in_flight", "opened_allocations"),
+    *("prefetched", "running"),
 )
 SWITCHES = {
     "async_error_next": [],

@@ -98,6 +98,7 @@ ELSEWHERE = {
     "HostRegistration.__copy__ HostRegistration.__deepcopy__":
         "package/tensor/test_identities.py",
     "memory.live_exports": "package/debug/test_origins.py",
+    "memory.advise memory.prefetch": "package/tensor/test_hints.py",
     "memory.register_host HostRegistration.close": "package/tensor/test_host_registration.py",
     "pickling.to_device": "package/tensor/test_pickle.py",
     "pickling.register": "package/exchange/test_libraries.py",

@@ -39,7 +39,35 @@ struct InFlight {
   ~InFlight() { --faults().in_flight; }
 };
 
+// Shared memory alone moves, so a hint about any other is a mistake of the caller.
+bool takes_hints(const void* data, std::size_t size) {
+  const std::shared_ptr<Block> block = memory().around(data);
+  if (!block || block->type != ZE_MEMORY_TYPE_SHARED || size == 0) return false;
+  return static_cast<const char*>(data) + size <= block->base + block->size;
+}
+
+ze_result_t append_hint(ze_command_list_handle_t list, const void* data, std::size_t size) {
+  const auto submit = [=]() -> Work { return [place = Place(data, size)] {}; };
+  return append(list, submit, nullptr, 0, nullptr);
+}
+
 }  // namespace
+
+ZE_API ze_result_t zeCommandListAppendMemoryPrefetch(ze_command_list_handle_t list,
+                                                     const void* data, std::size_t size) {
+  if (!takes_hints(data, size)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  faults().prefetched += static_cast<long>(size);
+  return append_hint(list, data, size);
+}
+
+ZE_API ze_result_t zeCommandListAppendMemAdvise(ze_command_list_handle_t list, ze_device_handle_t,
+                                                const void* data, std::size_t size,
+                                                ze_memory_advice_t advice) {
+  if (!takes_hints(data, size)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  faults().advised += static_cast<long>(size);
+  faults().advice = advice;
+  return append_hint(list, data, size);
+}
 
 ZE_API ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void* to,
                                                  const void* from, std::size_t size,

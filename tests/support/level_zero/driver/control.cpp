@@ -10,6 +10,9 @@ ZE_API long fakegpu_calls() { return faults().calls; }
 ZE_API long fakegpu_copies() { return faults().copies; }
 ZE_API long fakegpu_most_in_flight() { return faults().most_in_flight.exchange(0); }
 ZE_API long fakegpu_running() { return faults().running; }
+ZE_API long fakegpu_prefetched() { return faults().prefetched; }
+ZE_API long fakegpu_advised() { return faults().advised; }
+ZE_API long fakegpu_advice() { return faults().advice; }
 ZE_API long fakegpu_ipc_handles() { return faults().ipc_handles; }
 ZE_API long fakegpu_live_allocations() { return memory().blocks(); }
 ZE_API long fakegpu_opened_allocations() { return memory().opened(); }

@@ -19,6 +19,9 @@ struct Faults {
   std::atomic<long> most_in_flight{0};
   std::atomic<long> imports{0};      // of host memory, so far
   std::atomic<long> ipc_handles{0};  // handles not yet put back
+  std::atomic<long> prefetched{0};   // bytes
+  std::atomic<long> advised{0};      // bytes
+  std::atomic<long> advice{-1};      // the last, of ze_memory_advice_t
   std::atomic<bool> next_command_fails{false};
   std::atomic<long> queries_fail{0};  // whether no question for the state of a command is answered
   std::atomic<bool> lost{false};      // every device, for ever: nothing is carried out any more

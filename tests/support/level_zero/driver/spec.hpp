@@ -40,6 +40,13 @@ enum ze_memory_type_t : std::uint32_t {
   ZE_MEMORY_TYPE_HOST_IMPORTED,
 };
 
+enum ze_memory_advice_t : std::uint32_t {
+  ZE_MEMORY_ADVICE_SET_READ_MOSTLY,
+  ZE_MEMORY_ADVICE_CLEAR_READ_MOSTLY,
+  ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION,
+  ZE_MEMORY_ADVICE_CLEAR_PREFERRED_LOCATION,
+};
+
 enum ze_memory_access_attribute_t : std::uint32_t { ZE_MEMORY_ACCESS_ATTRIBUTE_NONE };
 
 enum : std::uint32_t {
