@@ -128,7 +128,7 @@ void bind_tensors(py::module_& m) {
       [](const py::object& tensor, bool wait) -> py::object {
         const Memory& memory = tensor_of(tensor.ptr()).memory;
         if (wait) memory->wait_for_work();
-        if (!wait && !memory->is_idle()) return py::none();
+        if (!wait && !memory->would_not_wait()) return py::none();
         return own(ndarray_over(tensor.ptr()));
       },
       py::arg("tensor"), py::pos_only(), py::kw_only(), py::arg("wait"));

@@ -395,6 +395,17 @@ bool Allocation::is_idle() const {
   return !may_have_work() || (may_ask_queues() && are_queues_idle());
 }
 
+bool Allocation::would_not_wait() const {
+  if (is_idle()) return true;
+  if (is_forked_child() || !may_ask_queues()) return false;
+  const QueueSet queues = busy_queues();
+  if (!std::all_of(queues.begin(), queues.end(),
+                   [](const Queue* queue) { return queue->seems_idle(); })) {
+    return false;
+  }
+  return !entry || entry->failure_of_copies(data, nbytes, /*told=*/false).empty();
+}
+
 void release_cached_memory() noexcept {
   const WithoutGil released;
   // Two rounds, because an interrupted copy holds blocks: the first round frees the copy, the

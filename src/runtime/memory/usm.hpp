@@ -83,6 +83,9 @@ class Allocation final : public Deferred {
   // Whether no work on the block is pending, as far as this process can know.  It never waits, and
   // is false if only a wait could tell.  Releases the GIL.
   bool is_idle() const;
+  // Whether a wait for all work would end at once.  It asks every queue, which on the v1 adapter of
+  // Level Zero takes as long as another thread waits for that queue.  Releases the GIL.
+  bool would_not_wait() const;
 
   // The owner of a borrowed block, if `release` is its release function; nullptr: it is not, or
   // there is no owner.

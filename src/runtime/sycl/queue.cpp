@@ -180,6 +180,19 @@ bool Queue::is_idle() const {
          is_device_idle();
 }
 
+bool Queue::seems_idle() const noexcept {
+  try {
+    if (is_idle()) return true;
+    const std::vector<Event> noted = noted_events();
+    const WithoutGil released;
+    return std::all_of(noted.begin(), noted.end(),
+                       [](const Event& event) { return event.is_done(); }) &&
+           !state_->answers_at_once && is_empty(*state_);
+  } catch (...) {
+    return false;  // wait() reports the error
+  }
+}
+
 bool Queue::is_device_idle() const noexcept {
   if (!may_have_work()) return true;
   try {

@@ -55,6 +55,10 @@ class Queue {
   bool may_have_work() const noexcept;
   // True: all submitted work is done, and no error is left to report.  False: work may be pending.
   bool is_idle() const;
+  // The same, but a runtime that answers under the lock of the queue is asked as well.  The v1
+  // adapter of Level Zero holds that lock while another thread waits for the queue.  False also if
+  // a command has failed.
+  bool seems_idle() const noexcept;
   // Whether all commands that the device was given are done.  It is asked before memory is freed.
   // A command that libsycl still holds back does not matter, because it keeps its memory itself.
   bool is_device_idle() const noexcept;
