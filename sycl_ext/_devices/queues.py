@@ -3,6 +3,7 @@
 
 import operator
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
@@ -15,12 +16,6 @@ NO_SYNC: Final = -1
 
 #: Stands for the queue of a producer that may use another SYCL runtime.
 OTHER_RUNTIME: Final = NotImplemented
-
-#: The forms that `queue_from` takes, for its errors.
-_FORMS = (
-    "a dpctl.SyclQueue, a 'SyclQueueRef' capsule, an object with _get_capsule(), the address of a "
-    "sycl::queue as an int, or a torch.xpu.Stream; stream= also takes None and -1"
-)
 
 
 def address_in_dpctl(obj: object, name: str) -> int | None:
@@ -86,22 +81,55 @@ def producer_queue(x: Any) -> object:
     return queue
 
 
+def _of_dpctl(obj: object) -> _core.Queue | None:
+    address = address_in_dpctl(obj, "SyclQueue")
+    return None if address is None else _core.queue_at_untrusted(address)
+
+
+def _of_capsule(obj: Any) -> _core.Queue | None:
+    return _core.queue_of_capsule(obj) if is_capsule(obj) else None
+
+
+def _at_address(obj: Any) -> _core.Queue | None:
+    if not is_int(obj):
+        return None
+    value = operator.index(obj)
+    if not 0 < value < 1 << 64:
+        raise ValueError(f"{value} is not the address of a sycl::queue; use {_forms()}")
+    return _core.queue_at_untrusted(value)
+
+
+def _of_capsule_method(obj: Any) -> _core.Queue | None:
+    get_capsule = getattr(obj, "_get_capsule", None)
+    return _core.queue_of_capsule(get_capsule()) if callable(get_capsule) else None
+
+
+def _of_stream(obj: Any) -> _core.Queue | None:
+    queue = getattr(obj, "sycl_queue", None)  # torch.xpu.Stream: an int; dpnp: a dpctl.SyclQueue
+    return queue_from(queue) if is_dpctl_queue(queue) or is_int(queue) else None
+
+
+#: Each form of a queue, in words, and its reader, which returns None for an object of another form.
+#: `tests/ordering/test_stream_forms.py` names what else lists them.
+FORMS: Final[dict[str, Callable[[Any], _core.Queue | None]]] = {
+    "a dpctl.SyclQueue": _of_dpctl,
+    "a 'SyclQueueRef' capsule": _of_capsule,
+    "the address of a sycl::queue as an int": _at_address,
+    "an object with _get_capsule()": _of_capsule_method,
+    "an object with sycl_queue": _of_stream,  # a torch.xpu.Stream
+}
+
+
+def _forms() -> str:
+    """The forms, for errors."""
+    *most, last = FORMS
+    return f"{', '.join(most)}, or {last}; stream= also takes None and -1"
+
+
 def queue_from(obj: Any) -> _core.Queue:
     """Return the queue that `obj` describes; ValueError if it is an address without a queue."""
-    address = address_in_dpctl(obj, "SyclQueue")
-    if address is not None:
-        return _core.queue_at_untrusted(address)
-    if is_capsule(obj):
-        return _core.queue_of_capsule(obj)
-    if is_int(obj):
-        value = operator.index(obj)
-        if not 0 < value < 1 << 64:
-            raise ValueError(f"{value} is not the address of a sycl::queue; use {_FORMS}")
-        return _core.queue_at_untrusted(value)
-    get_capsule = getattr(obj, "_get_capsule", None)
-    if callable(get_capsule):
-        return _core.queue_of_capsule(get_capsule())
-    inner = getattr(obj, "sycl_queue", None)  # torch.xpu.Stream: an int; dpnp: a dpctl.SyclQueue
-    if is_dpctl_queue(inner) or is_int(inner):
-        return queue_from(inner)
-    raise TypeError(f"an object of type {type(obj).__name__} is not a SYCL queue; use {_FORMS}")
+    for read in FORMS.values():
+        queue = read(obj)
+        if queue is not None:
+            return queue
+    raise TypeError(f"an object of type {type(obj).__name__} is not a SYCL queue; use {_forms()}")

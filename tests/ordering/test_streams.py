@@ -54,27 +54,42 @@ def capsule(name, memory=ZEROS):
     return structs._new(ctypes.addressof(memory), name, None)
 
 
-WRONG = {
-    "a dict": lambda: {"queue": QUEUE},
-    "a class": lambda: dpctl.SyclQueue,
-    "a SyclEvent": lambda: QUEUE.submit_barrier(),
-    "a SyclContext": lambda: QUEUE.sycl_context,
-    "capsule of no name": lambda: capsule(None),
-    "capsule of DLPack": lambda: sx.zeros(3).__dlpack__(),
-    "consumed capsule": lambda: capsule(b"used_SyclQueueRef"),
-    "capsule of zeros": lambda: capsule(b"SyclQueueRef"),
-    "capsule of random bytes": lambda: capsule(b"SyclQueueRef", GARBAGE),
-    "_get_capsule() raises TypeError": lambda: Asked(TypeError),
-    "_get_capsule() raises ValueError": lambda: Asked(ValueError),
-    "_get_capsule() answers None": lambda: Asked(None),
-    "_get_capsule() answers an int": lambda: Asked(1),
-    "_get_capsule() answers another capsule": lambda: Asked(capsule(b"x")),
-    "sycl_queue is None": lambda: Stream(None),
-    "sycl_queue is 0": lambda: Stream(0),
-    "sycl_queue is 42": lambda: Stream(42),
-    "sycl_queue is an object": lambda: Stream(object()),
-    "streams that name each other": ring,
+#: Each form of a queue -> what only looks like it.
+ALMOST = {
+    "a dpctl.SyclQueue": {
+        "a dict": lambda: {"queue": QUEUE},
+        "a class": lambda: dpctl.SyclQueue,
+        "a SyclEvent": lambda: QUEUE.submit_barrier(),
+        "a SyclContext": lambda: QUEUE.sycl_context,
+    },
+    "a 'SyclQueueRef' capsule": {
+        "capsule of no name": lambda: capsule(None),
+        "capsule of DLPack": lambda: sx.zeros(3).__dlpack__(),
+        "consumed capsule": lambda: capsule(b"used_SyclQueueRef"),
+        "capsule of zeros": lambda: capsule(b"SyclQueueRef"),
+        "capsule of random bytes": lambda: capsule(b"SyclQueueRef", GARBAGE),
+    },
+    "the address of a sycl::queue as an int": {
+        "0": lambda: 0,
+        "42": lambda: 42,
+        "the address of random bytes": lambda: ctypes.addressof(GARBAGE),
+    },
+    "an object with _get_capsule()": {
+        "_get_capsule() raises TypeError": lambda: Asked(TypeError),
+        "_get_capsule() raises ValueError": lambda: Asked(ValueError),
+        "_get_capsule() answers None": lambda: Asked(None),
+        "_get_capsule() answers an int": lambda: Asked(1),
+        "_get_capsule() answers another capsule": lambda: Asked(capsule(b"x")),
+    },
+    "an object with sycl_queue": {
+        "sycl_queue is None": lambda: Stream(None),
+        "sycl_queue is 0": lambda: Stream(0),
+        "sycl_queue is 42": lambda: Stream(42),
+        "sycl_queue is an object": lambda: Stream(object()),
+        "streams that name each other": ring,
+    },
 }
+WRONG = {name: make for of_form in ALMOST.values() for name, make in of_form.items()}
 EXPORTS = ({}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True})
 
 

@@ -15,6 +15,13 @@ from sycl_ext._hardware.samples import Numbers, Row, Samples, as_numbers, differ
 from sycl_ext._hardware.setup import ORDERS, OTHER, QUEUES, Setup
 
 
+class WithCapsule:
+    """A queue of another package, which hands out capsules of it."""
+
+    def __init__(self, queue: dpctl.SyclQueue) -> None:
+        self._get_capsule = queue._get_capsule
+
+
 class Stream:
     """A stream as PyTorch XPU has it: `sycl_queue` is the address of a queue."""
 
@@ -24,10 +31,11 @@ class Stream:
 
 #: Forms of ``stream=`` that name the queue of a consumer, and are made of it.
 FORMS: dict[str, Callable[[dpctl.SyclQueue], Any]] = {
-    "a dpctl queue": lambda queue: queue,
-    "a capsule": lambda queue: queue._get_capsule(),
-    "an address": lambda queue: queue.addressof_ref(),
-    "an object with .sycl_queue": Stream,
+    "a dpctl.SyclQueue": lambda queue: queue,
+    "a 'SyclQueueRef' capsule": lambda queue: queue._get_capsule(),
+    "the address of a sycl::queue as an int": lambda queue: queue.addressof_ref(),
+    "an object with _get_capsule()": WithCapsule,
+    "an object with sycl_queue": Stream,
 }
 #: And those that do not.
 WITHOUT_QUEUE: dict[str, Callable[[dpctl.SyclQueue], Any]] = {

@@ -192,34 +192,3 @@ def alone(body: str) -> subprocess.CompletedProcess:
         text=True,
         timeout=100,
     )
-
-
-# ---- forms of ``stream`` -------------------------------------------------------------------------
-
-
-class WithCapsule:
-    """A foreign queue that hands out "SyclQueueRef" capsules."""
-
-    def __init__(self, queue: dpctl.SyclQueue) -> None:
-        self._queue = queue
-
-    def _get_capsule(self) -> object:
-        return self._queue._get_capsule()
-
-
-class XpuStream:
-    """Looks like a ``torch.xpu.Stream``: `sycl_queue` is the address of a ``sycl::queue``."""
-
-    def __init__(self, queue: dpctl.SyclQueue) -> None:
-        self._keep = queue
-        self.sycl_queue = queue.addressof_ref()
-
-
-#: Every form in which a queue can be given as ``stream``.
-STREAM_FORMS: dict[str, Callable[[dpctl.SyclQueue], Any]] = {
-    "dpctl.SyclQueue": lambda queue: queue,
-    "address": lambda queue: queue.addressof_ref(),
-    "capsule": lambda queue: queue._get_capsule(),
-    "_get_capsule()": WithCapsule,
-    "torch.xpu.Stream": XpuStream,
-}

@@ -18,7 +18,8 @@ import pytest
 
 import sycl_ext as sx
 import ways
-from lab import DTYPE, LENGTH, NBYTES, STREAM_FORMS, Address, XpuStream, at, of, usm
+from lab import DTYPE, LENGTH, NBYTES, Address, at, of, usm
+from stream_forms import STREAM_FORMS, XpuStream
 from waiting import eventually
 
 V1 = {"max_version": (1, 0)}

@@ -98,9 +98,8 @@ def test_driver_without_barriers_is_found_by_stale_reads(tmp_path):
     assert (code, report["ok"]) == (1, False)
     result = verdicts(report)
     for does, how in (("reads", "from before the work"), ("writes", "written too early")):
-        name = (
-            f"consumer {does}: stream=a dpctl queue, its queue in-order, work on an in-order queue"
-        )
+        order = "its queue in-order, work on an in-order queue"
+        name = f"consumer {does}: stream=a dpctl.SyclQueue, {order}"
         verdict, detail = result["streams", name]
         assert (verdict, how in detail) == ("did not hold", True), detail
         assert f"| streams | {name} | did not hold |" in page

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 import sycl_ext as sx
+from stream_forms import STREAM_FORMS
 from ways.parts import (
     V1,
     HandedOn,
@@ -69,14 +70,13 @@ ROWS: dict[str, Way] = {
         lambda t: handed(t.__dlpack__(copy=True, **HOST_V1), t), COPY, takes=is_compact),
     "Tensor.__dlpack__(stream=None)": Way(
         by_stream(lambda q: None), VIEW, default=True, takes=is_compact),
-    "Tensor.__dlpack__(stream=queue)": Way(
-        by_stream(lambda q: q), VIEW, default=True, takes=is_compact),
+    **{
+        f"Tensor.__dlpack__(stream={form})": Way(
+            by_stream(make), VIEW, default=True, takes=is_compact)
+        for form, make in STREAM_FORMS.items()
+    },
     "Tensor.__dlpack__(stream=out-of-order queue)": Way(
         by_stream(lambda q: q, in_order=False), VIEW, default=True, takes=is_compact),
-    "Tensor.__dlpack__(stream=address)": Way(
-        by_stream(lambda q: q.addressof_ref()), VIEW, default=True, takes=is_compact),
-    "Tensor.__dlpack__(stream=capsule)": Way(
-        by_stream(lambda q: q._get_capsule()), VIEW, default=True, takes=is_compact),
     "Tensor.__dlpack__, np.from_dlpack": Way(
         lambda t: np.from_dlpack(t, device="cpu"), HOST, takes=numpy_knows),
     "Tensor.__dlpack__, np.from_dlpack(copy=True)": Way(
