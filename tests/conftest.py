@@ -31,6 +31,7 @@ from every_test import (  # noqa: E402, F401
 import dpctl  # noqa: E402
 
 import environments  # noqa: E402
+import samples  # noqa: E402
 import sycl_ext as sx  # noqa: E402
 from lacks import LACKS  # noqa: E402
 
@@ -214,6 +215,4 @@ def private():
 @pytest.fixture(scope="session")
 def halves():
     """The entries of two sub-devices: tiles of a GPU, or halves of a CPU."""
-    root = sx.device()
-    half = root.sycl_device.max_compute_units // 2
-    return root.create_sub_devices("numa" if root.device_type == "gpu" else half)[:2]
+    return samples.halves()

@@ -16,6 +16,8 @@ LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
 LONG_ON_REAL_DRIVERS = (
     ("pocl", "../ordering/test_pending.py"),
     ("neo_v1", "../core/runtime"),
+    ("neo_v1", environments.DEVICES),
+    ("neo_v1", "../package/tensor"),
     ("neo_v2", environments.PYTHON_OF_THE_CORE),
 )
 

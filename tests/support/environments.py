@@ -154,21 +154,16 @@ def _real(variables: Callable[[], dict[str, str]], *also: str, folder: str) -> E
 PYTHON_OF_THE_CORE = " ".join(
     f"../core/python/test_{name}.py"
     for name in (
-        *("dropped_while_raising", "exchange_api", "exchange_api_in_c", "functions", "lifetime"),
-        "producer_class",
+        *("buffer", "cycles", "dropped_while_raising", "exchange_api", "exchange_api_in_c"),
+        *("functions", "lifetime", "producer_class"),
     )
 )
-TENSORS = " ".join(
-    f"../package/{name}.py"
-    for name in (
-        *("tensor/test_advice", "tensor/test_async_copy", "tensor/test_filling"),
-        *("tensor/test_indexing", "tensor/test_tensor", "devices/test_pci"),
-    )
-)
+DEVICES = "../package/devices ../package/negotiation"
 ON_INTEL_GPUS = (
     "contexts",
     PYTHON_OF_THE_CORE,
-    TENSORS,
+    "../package/tensor",
+    DEVICES,
     *("../core/dlpack", "../core/tensor", "../core/runtime"),
     "../package/test_roundtrips.py",
 )
@@ -218,7 +213,7 @@ def run(
 ) -> subprocess.CompletedProcess:
     """Run the tests of an environment, or those of other folders, in a process of its own."""
     which = ALL[name]
-    folders = (which.folder, *which.also) if tests is None else tests.split()
+    folders = " ".join([which.folder, *which.also] if tests is None else [tests]).split()
     command = [
         which.python(),
         "-m",

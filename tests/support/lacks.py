@@ -26,6 +26,7 @@ BY_COMPUTE_UNITS = (
     "test_impossible_partition_is_refused",
     "test_sub_device_of_a_third_party_is_known_by_its_handle",
     "test_sub_device_of_a_sub_device_has_both_parents",
+    "test_pickled_tensor_of_an_unnamed_sub_device_arrives_on_its_parent",
 )
 #: Tests of `tests/core/dlpack` that read back what a copy wrote.
 BY_COPIES = (
@@ -54,6 +55,8 @@ WITHOUT_SYSTEM_USM = {
         for name in ("from_dlpack", "as_tensor")
     },
     "test_arrays_that_numpy_does_not_export": SYSTEM,
+    "test_cycle_that_others_hold_is_not_collected": SYSTEM,
+    "test_pickled_host_memory_arrives_as_host_usm": SYSTEM,
     **{
         f"test_ways_read_arrays_of_each_producer[{of_the_host}]": SYSTEM
         for of_the_host in ("NumPy", "torch", "producer", "legacy producer")
@@ -71,6 +74,9 @@ NEO = {
     "test_borrowed_memory_without_pending_work_is_returned_at_once[True]": LATER,
     "test_ways_read_arrays_of_each_producer[dpnp]": KERNELS,
     "test_advice_of_an_operator_works": KERNELS,
+    "test_pending_work_is_not_waited_for": KERNELS,
+    "test_form[SyclContext]": "both cards are of the default context, so it names none of them",
+    "xpu without a GPU": "there are GPUs",
     "reserved": MAPPED,
     "test_hole_between_two_mappings_is_refused": MAPPED,
     "test_memory_that_is_only_read": MAPPED,
@@ -78,7 +84,12 @@ NEO = {
     "test_node_and_processors_of_a_gpu_are_those_of_its_address": PCI,
     "test_free_memory_shrinks_with_an_allocation": "without a device, no memory is in use",
 }
-NEO_LEVEL_ZERO = {**NEO, "USM of another context": CONTEXTS, "test_context": CONTEXTS}
+NEO_LEVEL_ZERO = {
+    **NEO,
+    "USM of another context": CONTEXTS,
+    "test_context": CONTEXTS,
+    "test_memory_is_not_that_of_a_context_which_others_name": CONTEXTS,
+}
 #: Environment -> what its tests cannot use: a fixture, or the name of a test -> the reason.
 LACKS: dict[str, dict[str, str]] = {
     "opencl_gpu": {

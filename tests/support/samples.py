@@ -115,6 +115,13 @@ SAME_SHAPE = {
 }
 
 
+def halves() -> tuple[sx.Device, ...]:
+    """Two sub-devices of the default device: tiles of a GPU, or halves of a CPU."""
+    root = sx.device()
+    half = root.sycl_device.max_compute_units // 2
+    return root.create_sub_devices("numa" if root.device_type == "gpu" else half)[:2]
+
+
 def strides_of(array: np.ndarray) -> tuple[int, ...]:
     """The strides of an array in elements."""
     return tuple(stride // array.itemsize for stride in array.strides)

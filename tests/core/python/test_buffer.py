@@ -28,7 +28,7 @@ def granted(array, request):
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_requests(name, request_name):
     request = REQUESTS[request_name]
-    tensor, array = LAYOUTS[name].tensor("int32")
+    tensor, array = LAYOUTS[name].tensor("int32", "shared")
     if not array.flags.writeable:  # broadcast
         array = np.lib.stride_tricks.as_strided(array, writeable=True)
     if not granted(array, request):
@@ -56,14 +56,14 @@ def test_requests(name, request_name):
 @pytest.mark.parametrize("request_name", REQUESTS)
 def test_read_only(request_name):
     request = REQUESTS[request_name]
-    tensor = sx.zeros(3).as_readonly()
+    tensor = sx.zeros(3, usm_type="shared").as_readonly()
     assert buffers.ask(tensor, request)["readonly"]
     with pytest.raises(BufferError, match="read-only"):
         buffers.ask(tensor, request | buffers.WRITABLE)
 
 
 def test_requests_leave_the_tensor_as_it_was():
-    tensor = sx.zeros((2, 3))
+    tensor = sx.zeros((2, 3), usm_type="shared")
     before = sys.getrefcount(tensor)
     for request in (*REQUESTS.values(), buffers.FULL):
         for view in (tensor, tensor.T):

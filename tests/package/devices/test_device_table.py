@@ -37,7 +37,7 @@ def test_ids_are_those_of_dpctl():
         assert ours.sycl_device == theirs
         assert uuid.UUID(ours.uuid).bytes == ours._entry.uuid
         assert str(uuid.UUID(ours.uuid)) == ours.uuid
-        assert ours.pci_address is None  # a CPU is on no bus
+        assert ours.device_type == "gpu" or ours.pci_address is None  # a CPU is on no bus
         assert ours.parent is None
 
 
@@ -79,25 +79,26 @@ class WithQueue:
 
 class WithDLPackDevice:
     def __dlpack_device__(self):
-        return (14, 0)
+        return (14, sx.device().id)
 
 
+#: Each names the default device, which is a GPU where there is one.
 FORMS = {
     "None": lambda: None,
-    "id": lambda: 0,
-    "NumPy integer": lambda: np.int32(0),
-    "pair": lambda: (14, 0),
-    "pair of an enum": lambda: (sx.dlpack.DeviceType.ONE_API, 0),
-    "Device": lambda: sx.device(0),
-    "filter string": lambda: "opencl:cpu:0",
-    "filter string without number": lambda: "opencl:cpu",
-    "filter string, only a type": lambda: "cpu",
-    "filter string, type and number": lambda: "cpu:0",
-    "filter string, only a backend": lambda: "opencl",
-    "filter string, only a number": lambda: "0",
-    "filter string, shouted": lambda: " OpenCL:CPU:0 ",
-    "UUID": lambda: f"uuid:{sx.device(0).uuid}",
-    "UUID, shouted": lambda: f" UUID:{sx.device(0).uuid.upper()} ",
+    "id": lambda: sx.device().id,
+    "NumPy integer": lambda: np.int32(sx.device().id),
+    "pair": lambda: (14, sx.device().id),
+    "pair of an enum": lambda: (sx.dlpack.DeviceType.ONE_API, sx.device().id),
+    "Device": lambda: sx.device(sx.device().id),
+    "filter string": lambda: sx.device().filter_string,
+    "filter string without number": lambda: f"{sx.device().backend}:{sx.device().device_type}",
+    "filter string, only a type": lambda: sx.device().device_type,
+    "filter string, type and number": lambda: f"{sx.device().device_type}:0",
+    "filter string, only a backend": lambda: sx.device().backend,
+    "filter string, only a number": lambda: str(sx.device().id),
+    "filter string, shouted": lambda: f" {sx.device().filter_string.upper()} ",
+    "UUID": lambda: f"uuid:{sx.device().uuid}",
+    "UUID, shouted": lambda: f" UUID:{sx.device().uuid.upper()} ",
     "SyclDevice": dpctl.SyclDevice,
     "SyclQueue": dpctl.SyclQueue,
     "SyclContext": lambda: dpctl.SyclQueue().sycl_context,
@@ -113,15 +114,15 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_form(form):
     spec = FORMS[form]()
-    assert sx.device(spec) is sx.device(0)
-    assert sx.empty(3, device=spec).device is sx.device(0)
-    assert sx.from_dlpack(np.zeros(3), device=spec).device is sx.device(0)
-    assert sx.empty(3).to_device(spec).device is sx.device(0)
+    assert sx.device(spec) is sx.device()
+    assert sx.empty(3, device=spec).device is sx.device()
+    assert sx.from_dlpack(np.zeros(3), device=spec).device is sx.device()
+    assert sx.empty(3).to_device(spec).device is sx.device()
 
 
 @pytest.fixture
 def torch_with_xpu(monkeypatch):
-    """A torch whose device "xpu:1" is our device 0."""
+    """A torch whose device "xpu:1" is our default device."""
     queue = dpctl.SyclQueue()
     stream = types.SimpleNamespace(sycl_queue=queue.addressof_ref(), queue=queue)
     streams = {None: stream, 1: stream}
@@ -133,9 +134,9 @@ def torch_with_xpu(monkeypatch):
 @pytest.mark.parametrize("spec", ["xpu", "XPU:1", torch.device("xpu", 1), torch.device("xpu")])
 @pytest.mark.usefixtures("torch_with_xpu")
 def test_torch_is_asked_for_its_devices(spec):
-    assert sx.device(spec) is sx.device(0)
-    assert sx.empty(3, device=spec).device is sx.device(0)
-    assert sx.exchange(sx.zeros(3), spec).device is sx.device(0)
+    assert sx.device(spec) is sx.device()
+    assert sx.empty(3, device=spec).device is sx.device()
+    assert sx.exchange(sx.zeros(3), spec).device is sx.device()
 
 
 @pytest.mark.usefixtures("torch_with_xpu")
@@ -147,7 +148,10 @@ def test_unknown_xpu_number_is_refused():
 @pytest.mark.parametrize(
     ("spec", "error", "words"),
     [
-        ("xpu", ValueError, "'xpu', and no root device matches;.*opencl:cpu:0"),
+        pytest.param(
+            *("xpu", ValueError, "'xpu', and no root device matches;.*opencl:cpu:0"),
+            id="xpu without a GPU",
+        ),
         (torch.device("xpu", 3), ValueError, "'xpu:3', and no root device matches"),
         (torch.device("cpu"), ValueError, "the host.*host_view"),
         (torch.device("cuda", 0), ValueError, "only 'xpu'"),
@@ -195,15 +199,15 @@ def test_register_context():
     context = dpctl.SyclContext([sx.device().sycl_device])
     entry = sx.register_context(context)
     assert sx.devices()[before:] == (entry,)
-    assert (entry.id, entry.root_id, entry.kind) == (before, 0, "context")
-    assert entry.parent is sx.device(0)
+    assert (entry.id, entry.root_id, entry.kind) == (before, sx.device().id, "context")
+    assert entry.parent is sx.device()
     assert not entry.default_context
     assert entry.sycl_context == context != sx.device().sycl_context
     assert entry.sycl_device == sx.device().sycl_device
     assert entry.__dlpack_device__() == (14, before)
     assert entry is sx.device(entry.id) is sx.device((14, entry.id))
     assert entry.filter_string == sx.device().filter_string
-    assert "context of device 0" in repr(entry)
+    assert f"context of device {sx.device().id}" in repr(entry)
 
 
 def test_registered_context_is_registered_once(private):
@@ -215,11 +219,12 @@ def test_registered_context_is_registered_once(private):
         dpctl.SyclQueue(context, device, property="in_order"),
     ):
         assert sx.register_context(spec) is private
-    for wanted in (None, 0, private, device, "cpu"):
+    for wanted in (None, private.root_id, private, device, device.device_type.name):
         assert sx.register_context(context, wanted) is private
     assert sx.device(context) is sx.device(dpctl.SyclQueue(context, device)) is private
     assert sx.empty(3, device=context).device is private
-    assert sx.register_context(sx.device(0).sycl_context) is sx.device(0)
+    cpu = sx.device("opencl:cpu:0")  # of which the default context has one device
+    assert sx.register_context(cpu.sycl_context) is cpu
 
 
 def test_context_of_several_devices_needs_a_device(halves):
@@ -231,7 +236,11 @@ def test_context_of_several_devices_needs_a_device(halves):
     assert entry.sycl_device == halves[0].sycl_device
     assert entry is not sx.register_context(both, halves[1])
     with pytest.raises(ValueError, match="does not belong"):
-        sx.register_context(both, sx.device(0))
+        sx.register_context(both, sx.device())
+
+
+def test_memory_is_not_that_of_a_context_which_others_name(halves):
+    both = dpctl.SyclContext([half.sycl_device for half in halves])
     elsewhere = {**sx.zeros(4).__sycl_usm_array_interface__, "syclobj": both}
     with pytest.raises(BufferError, match=r"not USM of the private.*of the default context of"):
         sx.as_tensor(types.SimpleNamespace(__sycl_usm_array_interface__=elsewhere))
@@ -243,21 +252,21 @@ def test_context_of_several_devices_needs_a_device(halves):
 def test_sub_devices(halves):
     for half in halves:
         assert half.kind == "sub_device"
-        assert half.root_id == 0
+        assert half.root_id == sx.device().id
         assert half.id >= len(roots())
-        assert half.parent is sx.device(0)
-        assert half.filter_string == sx.device(0).filter_string
-        assert half.sycl_device.parent_device == sx.device(0).sycl_device
-        assert "sub-device of device 0" in repr(half)
+        assert half.parent is sx.device()
+        assert half.filter_string == sx.device().filter_string
+        assert half.sycl_device.parent_device == sx.device().sycl_device
+        assert f"sub-device of device {sx.device().id}" in repr(half)
         assert sx.device(half.id) is sx.device(half.sycl_device) is half
     assert halves[0] is not halves[1]
 
 
-def test_numa_partition_needs_several_nodes(root):
+def test_numa_partition_of_a_cpu_needs_several_nodes():
     """Most machines have their memory in one place, and cannot be cut there."""
     nodes = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     with contextlib.nullcontext() if len(nodes) > 1 else pytest.raises(sx.SyclError, match="part"):
-        root.create_sub_devices("numa")
+        sx.device("opencl:cpu:0").create_sub_devices("numa")
 
 
 # ---- an environment that the runtime does not understand -----------------------------------------

@@ -152,9 +152,9 @@ def test_callback_may_raise_and_allocate():
     assert len(calls) == 1101
 
 
-def test_root_limit_holds_for_contexts_and_sub_devices():
+def test_root_limit_holds_for_contexts_and_sub_devices(halves):
     private = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
-    (sub_device, _) = sx.device().create_sub_devices([1, 1])
+    sub_device, _ = halves
     asked = []
     limit(sx.device(), 0, asked.append)
     for device in (private, sub_device):

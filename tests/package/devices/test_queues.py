@@ -23,7 +23,7 @@ SOURCES = {
     "another producer": lambda: ways.HandedOn(sx.zeros((2, 3), "int32")),
     "a description": lambda: ways.described(sx.zeros((2, 3), "int32")),
     "dpctl.memory": lambda: dpctl.memory.MemoryUSMShared(24),
-    "NumPy": lambda: np.zeros((2, 3), "int32"),
+    "host memory": lambda: np.zeros((2, 3), "int32"),
 }
 
 

@@ -167,7 +167,7 @@ def test_explain_what_is_refused():
 def test_explain_without_a_consumer():
     assert sx.explain(sx.zeros(3)).copies == 0
     assert sx.explain(np.zeros(3), copy=True).copies == 1
-    assert sx.explain(sx.zeros(3), (1, 0)).copies == 0
+    assert sx.explain(sx.zeros(3, usm_type="shared"), (1, 0)).copies == 0
     assert sx.explain(sx.zeros(3), device="cpu") == sx.explain(sx.zeros(3), "cpu")
     assert sx.explain(sx.zeros(3), device=["cpu"]) == sx.explain(sx.zeros(3), ["cpu"])
     with pytest.raises(TypeError, match="pass a list as the consumer"):

@@ -17,15 +17,21 @@ def numbers(usm_type="shared", shape=(2, 3)):
 @pytest.mark.parametrize("copy", [None, False, True])
 def test_host_view_is_a_view_or_a_copy_as_asked(copy, usm_type):
     tensor = numbers(usm_type)
+    reached = tensor.device.host_accessible(usm_type)
+    if copy is False and not reached:
+        with pytest.raises(sx.CopyRefusedError, match="the host cannot reach the memory"):
+            sx.host_view(tensor, copy=copy)
+        return
     view = sx.host_view(tensor, copy=copy)
-    assert view.is_copy == bool(copy) == (view.ptr != tensor.ptr)
+    assert view.is_copy == (bool(copy) or not reached) == (view.ptr != tensor.ptr)
     assert view.__dlpack_device__() == (1, 0)
     assert (view.shape, view.strides, view.dtype) == (tensor.shape, tensor.strides, tensor.dtype)
     assert not view.readonly
-    assert ("copy" if copy else "view") in repr(view)
+    assert ("copy" if view.is_copy else "view") in repr(view)
     check_export(view)
 
 
+@pytest.mark.parametrize("usm_type", ["shared", "host"])
 def test_host_view_with_negative_strides_is_copied(usm_type):
     """The C exchange table hands out such views; torch ends the process on one."""
     tensor = numbers(usm_type)[::-1]

@@ -116,7 +116,7 @@ def test_host_view_goes_to_a_device() -> None:
         assert type(moved) is sx.Tensor
         assert moved.tolist() == array.tolist()
     shared = sx.zeros(3, usm_type="shared")
-    assert sx.host_view(shared).to_device(0, copy=False).ptr == shared.ptr
+    assert sx.host_view(shared).to_device(shared.device, copy=False).ptr == shared.ptr
 
 
 def test_device_of_a_host_view_names_what_there_is() -> None:
@@ -145,11 +145,11 @@ def test_to_device_takes_a_stream() -> None:
     tensor = sx.zeros(3)
     queue = sx.device().sycl_queue
     for stream in (None, -1, queue, queue._get_capsule(), queue.addressof_ref()):
-        assert tensor.to_device(0, stream=stream).ptr == tensor.ptr
-        assert tensor.to_device(0, stream=stream, copy=True).ptr != tensor.ptr
+        assert tensor.to_device(tensor.device, stream=stream).ptr == tensor.ptr
+        assert tensor.to_device(tensor.device, stream=stream, copy=True).ptr != tensor.ptr
     for stream in ("queue", 1.5, [queue], True):
         with pytest.raises(TypeError, match="is not a SYCL queue"):
-            tensor.to_device(0, stream=stream)
+            tensor.to_device(tensor.device, stream=stream)
 
 
 def test_to_device_has_the_signature_of_the_array_api() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from samples import halves
 
 
 def private() -> Any:
@@ -22,7 +23,7 @@ def private() -> Any:
 
 IDENTITIES = {
     "root": lambda: sx.device(),
-    "sub-device": lambda: sx.device().create_sub_devices([1, 1])[1],
+    "sub-device": lambda: halves()[1],
     "private context": private,
     "AsyncCopy": lambda: sx.zeros(3).copy_from(np.zeros(3, "f4"), wait=False),
     "HostRegistration": lambda: sx.memory.register_host(np.zeros(4096)),
@@ -72,15 +73,15 @@ def test_module_of_torch_with_a_device_can_be_copied() -> None:
 def test_token_of_a_device_is_the_same_in_each_process() -> None:
     tokenize = pytest.importorskip("dask.base").tokenize
     devices = [IDENTITIES[name]() for name in ("root", "sub-device", "private context")]
-    devices.append(sx.device().create_sub_devices([1, 1])[0])
+    devices.append(halves()[0])
     tokens = [tokenize(device) for device in devices]
     assert tokens == [tokenize(device) for device in devices]
     assert len(set(tokens)) == len(tokens)
     code = (
-        "import sycl_ext as sx; from dask.base import tokenize; print(tokenize(sx.device()), "
-        "tokenize(sx.device().create_sub_devices([1, 1])[1]))"
+        "import sycl_ext as sx; from dask.base import tokenize; from samples import halves; "
+        "print(tokenize(sx.device()), tokenize(halves()[1]))"
     )
-    assert environments.python(code).split() == tokens[:2]
+    assert environments.python(code, inherit=True).split() == tokens[:2]
 
 
 def test_device_is_found_and_not_made() -> None:
