@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the facts of the doctor come from: drivers, files, the bus, packages."""
 
+import errno
 import grp
 import json
 import os
@@ -10,6 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
+import environments
 from doctor_facts import EMPTY, ROOT, card_at
 from sycl_ext._doctor import machine, probe
 from sycl_ext._doctor.machine import Gpu, Machine, OtherGpu
@@ -84,6 +86,36 @@ def test_gpus_of_other_vendors_are_found(tmp_path):
         OtherGpu("NVIDIA", "cuda", str(tmp_path / "dev/nvidia0")),
         OtherGpu("AMD", "hip", str(tmp_path / "dev/kfd")),
     )
+
+
+def test_links_of_the_nodes_are_looked_for(tmp_path):
+    assert not Machine(tmp_path).node_links
+    (tmp_path / "dev/dri/by-path").mkdir(parents=True)
+    assert Machine(tmp_path).node_links
+
+
+#: A filter as a container has: it answers one system call with an error.
+FILTER = """
+import ctypes, struct
+
+answers = 0x50000 | {error}, 0x7FFF0000  # SECCOMP_RET_ERRNO, SECCOMP_RET_ALLOW
+rows = [(0x20, 0, 0, 0), (0x15, 0, 1, 438), *((6, 0, 0, answer) for answer in answers)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
+
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("rows", ctypes.c_void_p)]
+
+prctl = ctypes.CDLL(None).prctl
+assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+assert prctl(22, 2, ctypes.byref(Program(len(rows), ctypes.addressof(code))), 0, 0) == 0
+"""
+
+
+@pytest.mark.parametrize("error", ["", "EPERM", "ENOSYS"])
+def test_filter_of_a_container_is_found(error):
+    forbid = FILTER.format(error=getattr(errno, error)) if error else ""
+    ask = "from sycl_ext._doctor.machine import Machine\nprint([Machine().pidfd_getfd])"
+    assert environments.python(f"{forbid}\n{ask}").strip() == repr([error])
 
 
 def test_group_without_a_name_is_a_number(tmp_path):
