@@ -131,3 +131,25 @@ def test_view_of_a_producer_without_keywords_is_complete():
         outcome = pending.run(gate, lambda: at(sx.from_dlpack(x).ptr), patience=0.5)
         on.wait()
     assert outcome == pending.Outcome(result={NEW})
+
+
+def test_block_dropped_later_stays_until_later_work_is_done():
+    """The queue got a marker for the first block before the work on the second one."""
+    on, kernels = queue("in-order"), kernels_in(private=False)
+    out = sx.zeros(NBYTES // 8, "int64", usm_type="host", device=on)
+    first, second = (sx.empty(NBYTES // 8, "int64", device=on) for _ in range(2))
+    with kernels.gate() as earlier, kernels.gate() as later:
+        kernels.copy(on, earlier, out.ptr, first.ptr, NBYTES)
+        del first
+        time.sleep(0.1)  # for the marker; if it comes later, a defect goes unseen
+        kernels.copy(on, later, out.ptr, second.ptr, NBYTES)
+        address, live = second.ptr, _core._test.live_allocations()
+        del second
+        earlier.open()
+        is_first_freed = eventually(lambda: _core._test.live_allocations() < live)
+        again = [sx.empty(NBYTES // 8, "int64", device=on) for _ in range(20)]
+        taken = [t for t in again if t.ptr == address]
+        later.open()
+    on.wait()
+    assert is_first_freed
+    assert not taken
