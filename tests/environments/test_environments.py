@@ -11,7 +11,8 @@ import environments
 CONTEXTS = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2", "level_zero_no_pools")
 #: Environments that differ little from another one, which runs every day.
 LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
-#: PoCL once ended the process in the middle of its one, and passed in ten other runs.
+#: PoCL 7.1 once ended the process in the middle of its one, and passed in ten other runs. Its source
+#: has two later repairs of events that a thread uses while another one frees them (June 2026).
 #: The others are as long, and every day on the other adapter.
 LONG_ON_REAL_DRIVERS = (
     ("pocl", "../ordering/test_pending.py"),
