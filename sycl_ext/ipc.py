@@ -7,6 +7,7 @@ from sycl_ext._setup import public as _public
 _PUBLIC = {
     "_ipc.groups": "Group groups",
     "_ipc.handles": "Handle empty handle open",
+    "_ipc.packing": "Packed pack",
     "_ipc.reductions": "register_multiprocessing",
     "_ipc.symmetric": "SymmetricMemory symmetric",
 }

@@ -7,6 +7,8 @@ from sycl_ext._ipc.handles import Handle as Handle
 from sycl_ext._ipc.handles import empty as empty
 from sycl_ext._ipc.handles import handle as handle
 from sycl_ext._ipc.handles import open as open  # noqa: A004
+from sycl_ext._ipc.packing import Packed as Packed
+from sycl_ext._ipc.packing import pack as pack
 from sycl_ext._ipc.reductions import register_multiprocessing as register_multiprocessing
 from sycl_ext._ipc.symmetric import SymmetricMemory as SymmetricMemory
 from sycl_ext._ipc.symmetric import symmetric as symmetric

@@ -111,6 +111,19 @@ def require_descriptor(process: int, descriptor: int) -> None:
         raise BufferError(message) from error
 
 
+def obstacle(*, allowed: bool) -> str:
+    """Return why other processes, or those that it allows, cannot take descriptors of this one."""
+    if (scope := ptrace_scope()) is not None and scope > allowed:
+        return f"kernel.yama.ptrace_scope is {scope}; " + (
+            "pass peer=PID of the process that will open it"
+            if scope == 1
+            else "run: sudo sysctl kernel.yama.ptrace_scope=0"
+        )
+    if error := call_refused():
+        return f"this process may not call pidfd_getfd ({error})"
+    return ""
+
+
 def _pidfd_getfd(process: int, descriptor: int) -> int:
     call = ctypes.CDLL(None, use_errno=True).syscall
     result = call(ctypes.c_long(_PIDFD_GETFD), process, descriptor, ctypes.c_uint(0))

@@ -77,6 +77,10 @@ class Block:
         """Return the block as numbers of 64 bits, each of which is read and written at once."""
         return np.frombuffer(self._mapping, np.uint64)
 
+    def content(self) -> memoryview:
+        """Return the bytes in place; they keep the mapping."""
+        return memoryview(self._mapping)
+
     def lock(self, *, exclusive: bool) -> bool:
         """Lock the file (``flock``) until it is closed; False if another lock prevents it."""
         how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH

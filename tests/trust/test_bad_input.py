@@ -4,6 +4,7 @@
 import io
 import pickle
 import types
+from dataclasses import replace
 from unittest.mock import Mock
 
 import dpctl
@@ -263,6 +264,18 @@ CASES = {
     },
     "ipc.register_multiprocessing": {
         "no such library": (lambda: ipc.register_multiprocessing("numpie"), ValueError, "numpie"),
+    },
+    "ipc.pack": {
+        "no array": (lambda: ipc.pack(object()), TypeError, "object"),
+        "no such way": (lambda: ipc.pack(tensor(), how="pigeon"), ValueError, "'bytes'"),
+        "no handle": (lambda: ipc.pack(tensor(), how="handle"), BufferError, "ipc.empty"),
+    },
+    "Packed.open": {
+        "nobody has it": (
+            lambda: replace(ipc.pack(tensor(), how="shared memory"), _keep=None).open(),
+            BufferError,
+            "how='bytes'",
+        ),
     },
     "ipc.groups": {
         "no rank": (lambda: ipc.groups(0), ValueError, "at least one rank"),

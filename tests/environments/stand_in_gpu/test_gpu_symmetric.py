@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Symmetric memory in device USM of GPUs, one for each rank."""
 
+import os
 import pickle
 import signal
 import subprocess
@@ -10,7 +11,9 @@ from threading import BrokenBarrierError
 import numpy as np
 import pytest
 
+import environments
 import sycl_ext as sx
+from sycl_ext._ipc import peers
 
 RANK = """
 import os, pickle, signal, sys
@@ -80,3 +83,54 @@ def test_memory_stays_until_each_rank_has_dropped_it(gpus, rank_1):
     shown, _ = other.communicate("\n", timeout=60)
     assert shown.splitlines() == ["[8, 8, 8]"]
     del kept
+
+
+# ---- packed for another process ------------------------------------------------------------------
+
+
+def test_device_usm_is_packed_as_a_handle(gpus, with_ipc):
+    t = sx.ones(3, device=gpus[0])
+    packed = sx.ipc.pack(t)
+    assert (packed.how, packed.reason) == ("handle", "")
+    packed.open().fill(2)
+    assert t.tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("scope", "peer", "how"),
+    [
+        (0, False, "handle"),
+        (1, False, "shared memory"),
+        (1, True, "handle"),
+        (2, True, "shared memory"),
+    ],
+)
+def test_device_usm_is_copied_where_the_kernel_would_refuse(
+    gpus, with_ipc, monkeypatch, scope, peer, how
+):
+    monkeypatch.setattr(peers, "ptrace_scope", lambda: scope)
+    monkeypatch.setattr(peers, "_set_ptracer", lambda _: None)
+    packed = sx.ipc.pack(sx.ones(3, device=gpus[0]), peer=os.getpid() if peer else None)
+    assert packed.how == how
+    assert (f"ptrace_scope is {scope}" in packed.reason) == (how != "handle")
+    assert (packed.open().device, packed.open().usm_type) == (gpus[0], "device")
+
+
+def test_device_usm_is_copied_where_a_filter_forbids_descriptors(gpus, with_ipc):
+    shown = environments.python(
+        """
+from test_peers import REFUSE; exec(REFUSE)
+import sycl_ext as sx
+t = sx.ones(3, device="level_zero:gpu:0")
+print(sx.ipc.pack(t).how)
+refuse(1)
+packed = sx.ipc.pack(t)
+print(packed.how, packed.reason, packed.open().tolist())
+""",
+        inherit=True,
+        near=environments.TESTS / "package" / "ipc" / "test_peers.py",
+    )
+    assert shown.splitlines() == [
+        "handle",
+        "shared memory this process may not call pidfd_getfd (EPERM) [1.0, 1.0, 1.0]",
+    ]

@@ -106,6 +106,7 @@ ELSEWHERE = {
     "ipc.empty ipc.handle ipc.open": "package/ipc/test_ipc.py",
     "ipc.groups ipc.symmetric Group.all_gather SymmetricMemory.barrier":
         "package/ipc/test_symmetric.py",
+    "ipc.pack Packed.open": "package/ipc/test_packing.py",
     "ipc.register_multiprocessing": "environments/stand_in_gpu/test_gpu_anybodys_memory.py",
     "Handle.to_bytes": "environments/stand_in_gpu/test_gpu_processes.py",
     "mpi.check": "programs/processes/mpi_guard.py",

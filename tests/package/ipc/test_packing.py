@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays packed for another process: by a handle, in shared memory, as bytes.  Of a GPU:
+``environments/stand_in_gpu/test_gpu_symmetric.py``."""
+
+import gc
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from samples import assert_equal, values
+from waiting import eventually
+
+COPIES = ["shared memory", "bytes"]
+
+OPENS = """
+import pickle
+import sycl_ext as sx
+t = pickle.loads(bytes.fromhex(MESSAGE)).open()
+print(t.tolist(), t.usm_type, t.strides, t.readonly)
+"""
+
+
+def opened_elsewhere(packed):
+    return environments.python(OPENS.replace("MESSAGE", repr(pickle.dumps(packed).hex()))).strip()
+
+
+def numbers(usm_type="device", **how):
+    return sx.empty((2, 3), "int16", usm_type=usm_type, **how).copy_from(values((2, 3), "int16"))
+
+
+def open_files():
+    gc.collect()
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    sx.device()
+    before = open_files()
+    yield
+    assert eventually(lambda: open_files() == before)
+
+
+def test_memory_that_can_be_shared_is_not_copied():
+    t = sx.ipc.empty(3, "int8", device="cpu").copy_from(np.array([1, 2, 3], "int8"))
+    packed = sx.ipc.pack(t)
+    assert (packed.how, packed.reason) == ("handle", "")
+    packed.open()[0].fill(9)
+    assert t.tolist() == [9, 2, 3]
+    assert opened_elsewhere(packed) == "[9, 2, 3] system (1,) False"
+
+
+def test_other_memory_is_copied_to_shared_memory(usm_type):
+    t = numbers(usm_type, order="F").as_readonly()
+    packed = sx.ipc.pack(t)
+    assert packed.how == "shared memory"
+    assert "is not in memory that processes can share" in packed.reason
+    assert len(pickle.dumps(packed)) < 900
+    assert opened_elsewhere(packed) == f"{t.tolist()} {usm_type} (1, 2) True"
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_copy_does_not_change_with_its_source(how):
+    t = numbers()
+    packed = sx.ipc.pack(t, how=how)
+    t.fill(0)
+    opened = packed.open()
+    opened.fill(1)
+    assert_equal(packed.open(), values((2, 3), "int16"))
+    assert packed.reason == ""
+
+
+def test_bytes_are_taken_where_no_memory_can_be_shared(monkeypatch):
+    monkeypatch.delattr(os, "memfd_create")
+    packed = sx.ipc.pack(numbers())
+    assert packed.how == "bytes"
+    assert packed.reason.count("; ") >= 2  # both ways, and their ways out
+    assert "memfd_create" in packed.reason
+    assert_equal(packed.open(), values((2, 3), "int16"))
+    with pytest.raises(BufferError, match="memfd_create"):
+        sx.ipc.pack(numbers(), how="shared memory")
+
+
+def test_array_without_elements_is_sent_as_bytes():
+    packed = sx.ipc.pack(sx.zeros((0, 3), device="cpu"))
+    assert (packed.how, packed.open().shape) == ("bytes", (0, 3))
+    assert packed.reason == "the array has no elements, and so no memory to share"
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_arrays_of_libraries_arrive_as_tensors(how):
+    for x in (values((2, 3), "int16"), sx.host_view(numbers("host"))):
+        assert_equal(sx.ipc.pack(x, how=how).open(), values((2, 3), "int16"))
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_repeated_elements_are_sent_once(how):
+    t = sx.from_dlpack(np.broadcast_to(np.int16(7), (2, 3)))
+    assert sx.ipc.pack(t, how=how).open().tolist() == [[7] * 3] * 2
+
+
+@pytest.mark.parametrize("how", ["handle", "shared memory"])
+def test_memory_of_a_sender_that_has_dropped_it_is_refused(how):
+    packed = sx.ipc.pack(sx.ipc.empty(3, device="cpu"), how=how)
+    message = pickle.dumps(packed)
+    del packed
+    gc.collect()
+    with pytest.raises(BufferError, match=r"or send a copy: sycl_ext.ipc.pack\(x, how='bytes'\)"):
+        pickle.loads(message).open()
+
+
+def test_killed_sender_leaves_nothing():
+    shown = environments.python("""
+import pickle, os, signal
+import sycl_ext as sx
+packed = sx.ipc.pack(sx.ones(3, device="cpu"))
+print(pickle.dumps(packed).hex(), flush=True)
+os.write(1, b"x\\n") and os._exit(0)
+""")
+    packed = pickle.loads(bytes.fromhex(shown.split()[0]))
+    assert packed.how == "shared memory"
+    with pytest.raises(BufferError, match="has ended"):
+        packed.open()
+    assert not list(Path("/dev/shm").glob("*sycl*"))
