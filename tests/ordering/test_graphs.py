@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import call_deleter, managed_in, take
 from graphs import recording
 from kernels import Kernels
 from sycl_ext import _core
@@ -84,3 +85,25 @@ def test_drop_with_pending_work_while_its_queue_records_is_deferred(queue):
         assert _core._test.live_allocations() == before
     queue.wait()
     assert eventually(lambda: _core._test.live_allocations() == before - 1)
+
+
+def test_work_between_two_recordings_of_a_queue_keeps_the_block(queue):
+    """The queue was named while it recorded, when it had no work, and again before the kernel."""
+    tensor = sx.empty(125, "int64", device=sx.device())
+    kernels = Kernels(queue)
+    with recording(queue):
+        capsules = [tensor.__dlpack__(stream=queue, max_version=(1, 0))]
+    address = managed_in(capsules[0]).dl_tensor.data  # `ptr` would expose the block for ever
+    with kernels.gate() as gate:
+        capsules.append(tensor.__dlpack__(stream=queue, max_version=(1, 0)))
+        kernels.fill(queue, gate, address, 1000, 7)
+        with recording(queue):
+            for capsule in capsules:
+                managed, versioned = take(capsule)
+                call_deleter(managed, versioned=versioned)
+            del tensor
+            again = [sx.empty(125, "int64", device=sx.device()) for _ in range(20)]
+            taken = [t for t in again if t.ptr == address]
+        gate.open()
+    queue.wait()
+    assert not taken
