@@ -85,7 +85,7 @@ def test_two_processes_example_sends_a_small_handle(where, tmp_path):
 
 PROGRAMS = Path(sys.executable).parent
 RING = EXAMPLES / "symmetric_ring" / "run.py"
-#: The launchers of the ring of four ranks, with options that let survivors print.
+#: The launchers of the ring of four ranks, with options that let a survivor print.
 LAUNCHERS = {
     "mpiexec": [PROGRAMS / "mpiexec", "-disable-auto-cleanup", "-n", "4", sys.executable, RING],
     "torchrun": [PROGRAMS / "torchrun", "--monitor-interval=5", "--nproc-per-node=4", RING],
@@ -102,10 +102,10 @@ def test_ring_of_ranks(launcher):
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_ring_in_which_a_rank_is_killed(launcher):
-    """The others name it and end; the launchers report the signal in their own ways."""
+    """The others name it and end. A launcher may end the job when the first of them has left."""
     shown = run(*LAUNCHERS[launcher], "--kill", "2", status=None)
-    for rank in (0, 1, 3):
-        assert f"rank {rank} of 4 stops: rank 2 (process " in shown, shown
+    told = [rank for rank in (0, 1, 3) if f"rank {rank} of 4 stops: rank 2 (process " in shown]
+    assert told == [0, 1, 3] if launcher == "multiprocessing" else told, shown
     assert "mean" not in shown
 
 
