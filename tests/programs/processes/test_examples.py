@@ -105,7 +105,7 @@ def test_ring_in_which_a_rank_is_killed(launcher):
     """The others name it and end. A launcher may end the job when the first of them has left."""
     shown = run(*LAUNCHERS[launcher], "--kill", "2", status=None)
     told = [rank for rank in (0, 1, 3) if f"rank {rank} of 4 stops: rank 2 (process " in shown]
-    assert told == [0, 1, 3] if launcher == "multiprocessing" else told, shown
+    assert told == [0, 1, 3] or (told and launcher != "multiprocessing"), shown
     assert "mean" not in shown
 
 
