@@ -11,11 +11,12 @@ import environments
 CONTEXTS = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2", "level_zero_no_pools")
 #: Environments that differ little from another one, which runs every day.
 LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
-#: PoCL 7.1 once ended the process in the middle of its one, and passed in ten other runs. Its source
-#: has two later repairs of events that a thread uses while another one frees them (June 2026).
-#: The others are as long, and every day on the other adapter.
+#: PoCL 7.1 once ended the process in the middle of `test_pending`, and passed in ten other runs.
+#: Later source has two repairs of events that a thread uses while another one frees them (June
+#: 2026). The others are as long, and those of Intel's GPUs every day on the other adapter.
 LONG_ON_REAL_DRIVERS = (
     ("pocl", "../ordering/test_pending.py"),
+    ("pocl", "../ordering/test_sync_dpnp.py"),
     ("neo_v1", "../core/runtime"),
     ("neo_v1", environments.DEVICES),
     ("neo_v1", "../package/tensor"),

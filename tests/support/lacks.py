@@ -15,6 +15,7 @@ MAPPED = "without a device, virtual memory cannot be mapped"
 CONTEXTS = "the driver has one list of USM for all contexts"
 PCI = "without a device, the driver knows no PCI address"
 PARTITIONS = "PoCL makes no partitions"
+SUB_GROUPS = "PoCL links no kernel with sub-groups, such as those of dpnp for sums and products"
 TILES = "a GPU is divided into its tiles, and not by numbers of compute units"
 #: Tests that divide a device by numbers of compute units.
 BY_COMPUTE_UNITS = (
@@ -122,6 +123,11 @@ LACKS: dict[str, dict[str, str]] = {
         "test_dpnp_asarray_gets_the_memory_of_the_sub_device": PARTITIONS,
         "test_direct_dpnp_construction_gives_what_from_dlpack_gives[sub-device]": PARTITIONS,
         "Tensor.to_device(part)": PARTITIONS,
+        "test_writes_of_dpnp_are_read[exchange-in place-shared]": SUB_GROUPS,
+        "test_writes_of_dpnp_are_read[exchange-in place-device]": SUB_GROUPS,
+        "test_reads_after_the_gil_was_held": SUB_GROUPS,
+        "test_reads_while_threads_submit": SUB_GROUPS,
+        "test_eight_threads_share_arrays_with_dpnp": SUB_GROUPS,
         "Tensor.copy_from(a tensor of a part)": PARTITIONS,
     },
 }
