@@ -195,6 +195,7 @@ bench: setup
 	$(PIP) install --quiet --group end-to-end
 	$(BIN)/python -m benchmarks.end_to_end
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.growth
 
 # ---- on a real device ---------------------------------------------------------------------------
 

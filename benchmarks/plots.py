@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from benchmarks.curves import Curve
 from benchmarks.report import seconds_text
 
-__all__ = ["draw_all"]
+__all__ = ["draw_all", "save_growth"]
 
 OURS, OURS_TOO = "#1f74d6", "#5aa9ff"
 PEER, PEER_TOO, BOUND = "#e07b00", "#c2478a", "#8b95a1"
@@ -137,3 +137,34 @@ def draw_all(curves: dict[str, Curve], folder: Path) -> list[Path]:
             plot.savefig(paths[-1], metadata={"Software": None}, transparent=True)
             plt.close(plot)
     return paths
+
+
+def save_growth(
+    curves: dict[str, tuple[str, dict[str, list[tuple[int, float]]]]],
+    places: dict[str, str],
+    cost: Callable[[str, float], str],
+    path: Path,
+) -> None:
+    """Draw one small plot for each cost, by what is counted, with a line for each place."""
+    style = {**STYLE, "figure.dpi": 100, "figure.constrained_layout.use": True}
+    with mpl.rc_context(style):
+        rows = -(-len(curves) // 2)
+        figure, grid = plt.subplots(rows, 2, figsize=(9, 2.6 * rows), squeeze=False)
+        for axes in grid.flat[len(curves) :]:
+            axes.set_visible(False)
+        for axes, (name, (counted, lines)) in zip(grid.flat, curves.items(), strict=False):
+            for color, (place, points) in zip((OURS, PEER), lines.items(), strict=True):
+                axes.plot(*zip(*points, strict=True), color=color, marker="o", label=places[place])
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            low, high = limits(value for points in lines.values() for _, value in points)
+            axes.set_ylim(low / 3, high * 3)
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _, n=name: cost(n, value)))
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.set_title(name, fontsize=11)
+            axes.set_xlabel(counted)
+        figure.legend(
+            *grid.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2
+        )
+        figure.savefig(path, metadata={"Software": None}, transparent=True)
+        plt.close(figure)

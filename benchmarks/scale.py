@@ -124,15 +124,18 @@ JOBS: dict[str, tuple[Callable[[int, int], dict[str, str]], int]] = {
 # ---- in the process that asks --------------------------------------------------------------------
 
 
-def main(smoke: bool) -> None:
-    """Run the jobs, print their table, and write it to the page."""
-    from benchmarks.report import with_block
-
-    node = {
+def node() -> dict[str, str]:
+    """Return the variables of a process that sees the node."""
+    return {
         **environments.variables_of("level_zero_v2", Path()),
         "FAKEGPU_DEVICES": str(GPUS),
         "FAKEGPU_TILES": str(TILES),
     }
+
+
+def main(smoke: bool) -> None:
+    """Run the jobs, print their table, and write it to the page."""
+    from benchmarks.report import with_block
 
     def job(where: dict[str, str], name: str, rank: int, count: int) -> dict[str, str]:
         words = ("-m", "benchmarks.scale", name, rank, count)
@@ -141,12 +144,12 @@ def main(smoke: bool) -> None:
     table = ["| operation | node of 16 tiles | CPU device |", "|---|---|---|"]
     for name, (_, count) in JOBS.items():
         count = count // 100 if smoke else count
-        both = [job(where, name, 0, count) for where in (node, environments.cpu())]
+        both = [job(where, name, 0, count) for where in (node(), environments.cpu())]
         table += [f"| {what} | {cost} | {both[1][what]} |" for what, cost in both[0].items()]
     begin = time.perf_counter()
     ranks = range(2 if smoke else GPUS * TILES)
     with ThreadPoolExecutor(len(ranks)) as pool:
-        list(pool.map(lambda rank: job(node, "start", rank, 1), ranks))
+        list(pool.map(lambda rank: job(node(), "start", rank, 1), ranks))
     table.append(
         f"| {len(ranks)} ranks at once on {os.cpu_count()} processors, until each has exchanged "
         f"on its tile | {time.perf_counter() - begin:.1f} s | |"

@@ -67,6 +67,7 @@ def test_comparison_that_says_nothing_is_not_a_headline():
     [
         *(f"end_to_end --only {name}" for name in ("there", "sub", "param", "dask", "threads")),
         "scale",
+        "growth",
         "",
     ],
 )
