@@ -277,14 +277,6 @@ int read_shape(PyObject* object, std::int64_t* shape) {
   return static_cast<int>(ndim);
 }
 
-// The int that a dict has for a key; -1: the dict does not have the key.
-long look_up(PyObject* dict, PyObject* key) {
-  if (!dict) return -1;
-  PyObject* const value = PyDict_GetItemWithError(dict, key);
-  if (!value && PyErr_Occurred()) (void)take_exception();  // a key that cannot be hashed
-  return value ? PyLong_AsLong(value) : -1;
-}
-
 // The implementation of empty and zeros.
 template <bool zero>
 PyObject* make_new(PyObject*, const Call& call) {

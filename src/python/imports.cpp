@@ -144,6 +144,19 @@ bool names_no_place(const ImportRequest& request) {
   return request.device == Py_None && request.usm_type == Py_None;
 }
 
+// Whether the request leaves a tensor on a device where it is: it names no device, or USM is on the
+// one that it names by an id or a Device.
+bool names_place_of(const Tensor& tensor, const ImportRequest& request) {
+  if (tensor.on_host || request.usm_type != Py_None) return false;
+  if (request.device == Py_None) return true;
+  const Entry* const entry = tensor.memory->entry;
+  if (!entry || tensor.memory->kind == UsmKind::system) return false;
+  int overflow = 0;
+  return (PyLong_CheckExact(request.device)
+              ? PyLong_AsLongAndOverflow(request.device, &overflow)
+              : look_up(hooks.device_ids, request.device)) == entry->id;
+}
+
 // Brings a tensor to the requested device.  `copied`: the producer made its memory only for this
 // import.
 PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool copied = false) {
@@ -151,7 +164,7 @@ PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool co
   const Tensor& tensor = tensor_of(object.get());
   // Host memory that the default device can read is viewed.
   const bool is_there =
-      request.in_place || (!tensor.on_host && names_no_place(request) &&
+      request.in_place || (names_place_of(tensor, request) &&
                            ((request.copy == Py_None && tensor.memory->kind == UsmKind::system) ||
                             route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view));
   // dpnp reports every 0-dimensional array as read-only.  A NULL pointer does not tell the kind of
@@ -173,7 +186,8 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   note_request(x, Py_True);
   if (request.in_place && !tensor.on_host) return Py_NewRef(x);
   // A host view of USM is imported as that USM.
-  if (!request.in_place && names_no_place(request) && tensor.memory->entry &&
+  const bool is_there = names_place_of(tensor, request) || names_no_place(request);
+  if (!request.in_place && is_there && tensor.memory->entry &&
       route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view) {
     return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
                           : wrap_tensor(tensor, base_of(x));
@@ -182,6 +196,13 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
 }
 
 }  // namespace
+
+long look_up(PyObject* dict, PyObject* key) {
+  if (!dict) return -1;
+  PyObject* const value = PyDict_GetItemWithError(dict, key);
+  if (!value && PyErr_Occurred()) (void)take_exception();  // a key that cannot be hashed
+  return value ? PyLong_AsLong(value) : -1;
+}
 
 PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& options) {
   Imported imported = consume_capsule(capsule, options.content);

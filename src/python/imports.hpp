@@ -33,4 +33,7 @@ struct CapsuleOptions {
 // Makes a tensor of a capsule of the producer `x`, after checking it.
 PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& options);
 
+// The int that a dict has for a key; -1: the dict does not have the key.
+long look_up(PyObject* dict, PyObject* key);
+
 }  // namespace sycl_ext

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/lock.hpp"
+#include "base/shared_work.hpp"
 #include "check.hpp"
 #include "dlpack/export.hpp"
 #include "dlpack/import.hpp"
@@ -227,4 +229,15 @@ TEST(threads_take_locks_in_the_order_of_their_ranks) {
   };
   CHECK(take(locks.async_errors, locks.pools));
   CHECK(!take(locks.pools, locks.async_errors) && !take(locks.making, locks.making));
+}
+
+TEST(threads_share_work) {
+  const auto count = [](int number) {
+    std::vector<int> done(37);
+    share_work(4, done.size(), [&](std::size_t i) { done[i] += number; });
+    return std::count(done.begin(), done.end(), number) == 37;
+  };
+  in_threads([&](int number) {
+    for (int round = 0; round < 100; ++round) CHECK(count(number + 1));
+  });
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public functions that are written in C++, each called in every way with everything."""
 
+import functools
 import inspect
 import pickle
 
@@ -244,6 +245,23 @@ def test_usual_arguments_run_no_python_of_ours():
     for function, argument in ((sx.empty, (2, 3)), (sx.zeros, 3), (sx.as_tensor, tensor())):
         function(argument)
         assert frames_of_ours(function, argument) == []
+
+
+@pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor])
+def test_import_to_the_device_of_a_tensor_runs_no_python_of_ours(way, usm_type):
+    """Named by its id or by the Device; `exchange` with a device is such an import."""
+    t = tensor(usm_type=usm_type)
+    for device in (t.device, t.device.id):
+        for copy in (None, False):
+            there = functools.partial(way, t, device=device, copy=copy)
+            assert frames_of_ours(there) == []
+            assert (there().ptr, there().device) == (t.ptr, t.device)
+        assert way(t, device=device, copy=True).ptr != t.ptr
+        sx.exchange(t, device)
+        assert frames_of_ours(sx.exchange, t, device) == []
+    for device in (True, -1, 1 << 70, 10**9):
+        with pytest.raises((TypeError, ValueError), match="device"):
+            way(t, device=device)
 
 
 def test_method_of_cpp_binds():
