@@ -120,9 +120,13 @@ auto with_gil(const Ask& ask, const Otherwise& otherwise) -> decltype(ask()) {
   return otherwise();
 }
 
-// Takes the exception that is set, as an object.  KeyboardInterrupt, similar exceptions and
-// RecursionError stay set, and PythonError is thrown, because they are not a refusal by other code.
-// (After a refusal the caller tries another way, so endless recursion would not end.)
+// is_refusal of sycl_ext/_negotiation/errors.py, which `set_hooks` passes.
+inline PyObject* is_refusal = nullptr;
+
+// Takes the exception that is set, as an object.  KeyboardInterrupt and similar exceptions,
+// RecursionError, and an exception that a signal handler has raised stay set, and PythonError is
+// thrown, because they are not a refusal by other code.  (After a refusal the caller tries another
+// way, so endless recursion would not end.)
 inline PyRef take_exception() {
   if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_RecursionError)) {
     throw PythonError();
@@ -131,8 +135,14 @@ inline PyRef take_exception() {
   PyErr_Fetch(&type, &value, &traceback);
   hang_at_thread_end([&] { PyErr_NormalizeException(&type, &value, &traceback); });
   if (traceback) PyException_SetTraceback(value, traceback);
-  const PyRef owned_type(type), owned_traceback(traceback);
-  return PyRef(value);
+  PyRef owned_type(type), error(value), owned_traceback(traceback);
+  if (!traceback || !is_refusal) return error;  // code in C raised it
+  const PyRef answer(
+      hang_at_thread_end([value] { return PyObject_CallOneArg(is_refusal, value); }));
+  if (!answer) throw PythonError();
+  if (answer.get() == Py_True) return error;
+  PyErr_Restore(owned_type.release(), error.release(), owned_traceback.release());
+  throw PythonError();
 }
 
 // Whether a signal may end a wait of this thread: Python handles signals in the main thread.
@@ -187,11 +197,15 @@ inline bool started_this_thread() noexcept {
   return answer == yes;
 }
 
-// The implementation of Interpreter::call_deleter.
+// The implementation of Interpreter::call_deleter.  The deleter runs with the GIL, as it does where
+// a consumer drops its array.  Many a deleter takes the GIL itself, in a destructor that is
+// noexcept (torch's, in a thread of ours): at the end of the interpreter, that would end the
+// process.
 inline void call_deleter_of_others(void (*deleter)(void*), void* object) {
   if (python_is_gone()) return;
-  std::optional<SavedException> saved;
-  if (holds_gil()) saved.emplace();
+  std::optional<TakenGil> taken;
+  if (!is_current()) taken.emplace();
+  const SavedException saved;
   hang_at_thread_end([&] { deleter(object); });
 }
 

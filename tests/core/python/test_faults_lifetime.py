@@ -117,6 +117,49 @@ for tensor in tensors:
 """)
 
 
+def test_deleter_of_other_code_runs_with_the_gil_on_the_thread_that_frees():
+    """torch's takes the GIL in a noexcept destructor, which ends a process that is ending."""
+    environments.python(
+        """
+import dpctl, threading
+import sycl_ext as sx
+from extensions import labs
+from producers import over
+from sycl_ext import _core
+from waiting import eventually
+
+class Blocks:
+    def __del__(self):
+        gate.wait()
+
+class Producer:
+    def __init__(self, tensor):
+        self.sycl_queue = tensor.sycl_queue
+        self.managed = over(tensor)
+        self.managed._struct.deleter = lab.address()
+    def __dlpack_device__(self):
+        return block.__dlpack_device__()
+    def __dlpack__(self, **_):
+        return self.managed.capsule()
+
+lab = labs.load("deleter_lab")
+gate = threading.Event()
+device = sx.device()
+queue = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
+block = sx.zeros(100, device=queue)
+view = sx.from_dlpack(Producer(block))
+queue._submit_keep_args_alive((Blocks(),), [])
+sx.empty(100, usm_type="host").copy_from(view, wait=False)
+del view
+assert (_core._test.deferred_frees(), lab.noted()) == (1, (0, 0))
+gate.set()
+assert eventually(lambda: not _core._test.deferred_frees())
+assert lab.noted() == (1, 1)
+queue.wait()
+"""
+    )
+
+
 def test_capsules_die_with_the_interpreter():
     """In the globals of modules, in frames of daemon threads, and in a cycle with `__del__`."""
     environments.python("""
