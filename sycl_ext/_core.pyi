@@ -473,6 +473,7 @@ def set_hooks(
     *,
     copy_refused_error: type[Exception],
     sycl_error: type[Exception],
+    is_refusal: Callable[[Exception], bool],
     trace: bool,
 ) -> None:
     """Sets the parts of the Python package that the core uses; called once, by the package."""

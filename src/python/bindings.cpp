@@ -20,7 +20,8 @@ void bind_hooks(py::module_& m) {
     sycl_ext::set_no_device_advice(advice, driver);
   });
   const auto set_hooks = [](const py::dict& fields, const py::object& copy_refused_error,
-                            const py::object& sycl_error, bool trace) {
+                            const py::object& sycl_error, const py::object& is_refusal,
+                            bool trace) {
     using sycl_ext::hooks;
 #define SYCL_EXT_TAKE(name) hooks.name = py::object(fields[#name]).release().ptr()
     SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
@@ -34,9 +35,11 @@ void bind_hooks(py::module_& m) {
     using Kind = sycl_ext::Error::Kind;
     sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
     sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
+    sycl_ext::is_refusal = is_refusal.inc_ref().ptr();
   };
   m.def("set_hooks", set_hooks, py::arg("fields"), py::pos_only(), py::kw_only(),
-        py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("trace"));
+        py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("is_refusal"),
+        py::arg("trace"));
   m.def("set_exchange_hooks", [](const py::dict& fields, std::uintptr_t max_alignment) {
     const auto take = [&fields](const char* name) {
       return py::object(fields[name]).release().ptr();

@@ -14,7 +14,7 @@ from sycl_ext._exchange.attempts import Attempt, copy_entry
 from sycl_ext._exchange.copies import check_no_copy
 from sycl_ext._exchange.decisions import Decision, facts_of, takes_description
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
-from sycl_ext._negotiation.errors import NO_REFUSALS, refusal_by
+from sycl_ext._negotiation.errors import is_refusal, refusal_by
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.rules import Plan, kind_of_copy, refusal_of
 from sycl_ext._negotiation.targets import Target
@@ -39,7 +39,7 @@ def carry_out(
     begin = 0 if refusal is None else decision.first + 1
     del refusal
     try:
-        if refusals and isinstance(refusals[0], NO_REFUSALS):
+        if refusals and not is_refusal(refusals[0]):
             raise refusals[0]
         for attempt in _from(begin, decision):
             if attempt.plan.error is not None:
@@ -88,11 +88,9 @@ def _hand_over(target: Target, handed: Any, is_library: bool) -> Any:
         if target.described is not None and isinstance(handed, Tensor):
             call = target.described if takes_description(target, facts_of(handed)) else call
         return target.finish(call(handed))
-    except NO_REFUSALS:
-        raise
     except Exception as error:
-        is_refusal = is_library or isinstance(error, BufferError) or _was_refused(requests)
-        if not (is_refusal or _ran_no_code(error)):
+        by_consumer = is_library or isinstance(error, BufferError) or _was_refused(requests)
+        if not is_refusal(error) or not (by_consumer or _ran_no_code(error)):
             raise
         raise _RefusedError(error) from None
     finally:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from sycl_ext import _core
-from sycl_ext._negotiation.errors import NO_REFUSALS, CopyRefusedError
+from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal
 
 
 def check_no_copy(result: Any, source: _core.TensorBase, consumer: str) -> None:
@@ -17,10 +17,10 @@ def check_no_copy(result: Any, source: _core.TensorBase, consumer: str) -> None:
     """
     try:
         memory = _core.find_memory(result, copy=False)
-    except NO_REFUSALS:
-        raise
-    except Exception:  # not an array, or its memory cannot be seen
-        return
+    except Exception as error:
+        if not is_refusal(error):
+            raise
+        return  # not an array, or its memory cannot be seen
     same = (memory.dtype_name, tuple(memory.shape)) == (source.dtype_name, tuple(source.shape))
     if not same or source.size == 0 or _overlap(memory, source) or _bits(memory) != _bits(source):
         return

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of the exchange, and the texts of other exceptions. Pure Python."""
+"""The exceptions of the exchange, and what other exceptions mean. Pure Python."""
+
+import functools
+import signal
+import threading
+from collections.abc import Iterator
+from types import CodeType, FunctionType, MethodType, TracebackType
+from typing import Any, Final
 
 
 class ExchangeError(BufferError):
@@ -23,9 +30,42 @@ class SyclError(RuntimeError):
     __module__ = "sycl_ext"
 
 
-#: Exceptions that do not count as a refusal. After a refusal another way is tried, so endless
-#: recursion would not end, and the failure of a copy would be lost, because it is raised only once.
-NO_REFUSALS = (RecursionError, SyclError)
+#: After a refusal another way is tried, so endless recursion would not end, and the failure of a
+#: copy would be lost, because it is raised only once.
+_NO_REFUSALS: Final = (RecursionError, SyclError)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Return whether an exception is the answer of the library that was asked.
+
+    A signal handler may raise while the library is asked, mostly because time is over. Another way
+    would then be tried, and nobody would hear of it.
+    """
+    return not isinstance(error, _NO_REFUSALS) and not _is_of_signal_handler(error)
+
+
+def _is_of_signal_handler(error: Exception) -> bool:
+    """Return whether an exception passed through the code of a signal handler of this process."""
+    if threading.current_thread() is not threading.main_thread():
+        return False  # Python calls no handlers there
+    passed = set(_codes_of(error.__traceback__))
+    return any(_code_of(signal.getsignal(number)) in passed for number in signal.valid_signals())
+
+
+def _codes_of(traceback: TracebackType | None) -> Iterator[CodeType]:
+    while traceback is not None:
+        yield traceback.tb_frame.f_code
+        traceback = traceback.tb_next
+
+
+def _code_of(handler: Any) -> CodeType | None:
+    """Return the code that runs first when a handler of `signal.signal` is called."""
+    if isinstance(handler, functools.partial):
+        return _code_of(handler.func)
+    if isinstance(handler, FunctionType | MethodType):
+        return handler.__code__  # a method has that of its function
+    call = type(handler).__call__ if callable(handler) else None
+    return call.__code__ if isinstance(call, FunctionType) else None
 
 
 def message_of(error: object) -> str:

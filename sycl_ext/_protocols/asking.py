@@ -13,7 +13,7 @@ from sycl_ext._devices import queues
 from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import NamedDevice, resolve
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
-from sycl_ext._negotiation.errors import NO_REFUSALS, CopyRefusedError
+from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal
 from sycl_ext._negotiation.producers import advice_for, why_withheld
 from sycl_ext._protocols.producer_facts import Facts, facts_of
 
@@ -26,9 +26,9 @@ def _ask(refusals: Refusals, question: Callable[[], Any]) -> Any:
     """Return the answer of a producer; `_REFUSED`: it raised, which is now a refusal."""
     try:
         return question()
-    except NO_REFUSALS:
-        raise
     except Exception as error:
+        if not is_refusal(error):
+            raise
         refusals.append(error)
         return _REFUSED
 
@@ -134,12 +134,12 @@ def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
         queue = getattr(x, "sycl_queue", None)
         if queue is not None:
             queues.queue_from(queue).wait()
-    except NO_REFUSALS:
-        raise
-    except (TypeError, Warning):  # a warning that is raised as an error is about this second call
-        return _REFUSED
     except Exception as second:
-        refusals[-1] = second
+        if not is_refusal(second):
+            raise
+        # A warning that is raised as an error is about this second call.
+        if not isinstance(second, TypeError | Warning):
+            refusals[-1] = second
         return _REFUSED
     refusals.pop()
     return capsule

@@ -13,7 +13,7 @@ import numpy as np
 from sycl_ext import _core
 from sycl_ext._devices.placement import Placement, place, resolve
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
-from sycl_ext._negotiation.errors import NO_REFUSALS, CopyRefusedError, refusal_by
+from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal, refusal_by
 from sycl_ext._negotiation.kinds import ALLOCATED, UsmType, check_usm_type, is_capsule
 from sycl_ext._negotiation.producers import advice_for
 from sycl_ext._protocols import sources
@@ -214,7 +214,7 @@ def import_slowly(*question: Any) -> _core.TensorBase:
     try:
         if run.device is not None:
             run.placement = place(run.device)
-        if refusals and isinstance(refusals[0], NO_REFUSALS):
+        if refusals and not is_refusal(refusals[0]):
             raise refusals[0]
         run.x = sources.strong(run.x)
         run.facts = facts_of(run.x)

@@ -5,7 +5,7 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import LOGGED
 from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules
-from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
+from sycl_ext._negotiation.errors import CopyRefusedError, SyclError, is_refusal
 from sycl_ext._negotiation.kinds import ALLOCATED
 from sycl_ext._protocols import exports, imports, producer_facts
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
@@ -33,6 +33,12 @@ def connect() -> None:
         "to_numpy_slowly": async_copy.to_numpy,
         "new_tensor_slowly": tensor.new_tensor,
     }
-    _core.set_hooks(fields, copy_refused_error=CopyRefusedError, sycl_error=SyclError, trace=LOGGED)
+    _core.set_hooks(
+        fields,
+        copy_refused_error=CopyRefusedError,
+        sycl_error=SyclError,
+        is_refusal=is_refusal,
+        trace=LOGGED,
+    )
     runtimes.warn_of_others()
     runtimes.prepare_for_no_device()
