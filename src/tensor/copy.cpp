@@ -125,6 +125,11 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   kept.done();
 }
 
+// Whether a tensor is USM, and not memory that the runtime does not know.
+bool is_usm(const Tensor& tensor) {
+  return tensor.memory->entry && tensor.memory->kind != UsmKind::system;
+}
+
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
@@ -145,21 +150,16 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   kept.add(source.commands());
   kept.add(registered);
   if (to_host || from_host) {
-    const bool is_host_usm =
-        host.memory->kind == UsmKind::host && same_context(*host.memory->entry, entry);
+    // The driver copies from and to USM directly, shared USM included, wherever it is at present.
+    const bool is_known = is_usm(host) && same_context(*host.memory->entry, entry);
     copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source,
-                   registered || is_host_usm);
+                   registered || is_known);
   } else if (copies_run_by_run(loops) && copies_directly(source, entry)) {
     copy_runs(loops, entry.commands());
   } else {
     relay(loops, entry, source);
   }
   kept.done();
-}
-
-// Whether a tensor is USM, and not memory that the runtime does not know.
-bool is_usm(const Tensor& tensor) {
-  return tensor.memory->entry && tensor.memory->kind != UsmKind::system;
 }
 
 // The entry whose queue copies with one command, ordered by events; nullptr: there is none.
