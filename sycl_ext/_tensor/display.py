@@ -27,8 +27,17 @@ def as_text(tensor: _core.TensorBase) -> str:
 
 
 def describe(x: object) -> str:
-    """Return the properties of a tensor or host view for messages; else the ``repr``."""
-    return f"{type(x).__name__}({_facts(x)})" if is_tensor(x) else repr(x)
+    """Return the properties of an array, without its elements; of any other object, the ``repr``.
+
+    The ``repr`` of a large array of another library has many lines, and may copy from a device.
+    """
+    if is_tensor(x):
+        return f"{type(x).__name__}({_facts(x)})"
+    shape = getattr(x, "shape", None)
+    if not isinstance(shape, tuple):
+        return repr(x)
+    library = type(x).__module__.partition(".")[0]
+    return f"{library}.{type(x).__name__}(shape={tuple(shape)}, dtype={getattr(x, 'dtype', None)})"
 
 
 def _facts(tensor: _core.TensorBase) -> str:
