@@ -54,11 +54,11 @@ def test_copies_are_one_command(adapter, gpu, numbers):
             pass
 
     work = (lambda: tensor.copy_from(numbers), down, lambda: tensor[1:].copy_from(numbers[1:]))
-    assert [copies(adapter, each) for each in work] == [2, 2, 2]
+    assert all(copies(adapter, each) > 1 for each in work)  # one for each block of the staging
     with register_host(numbers), register_host(back):
         assert [copies(adapter, each) for each in work] == [1, 1, 1]
     assert np.array_equal(back, numbers)
-    assert copies(adapter, work[0]) == 2
+    assert copies(adapter, work[0]) > 1
 
 
 def test_host_usm_needs_no_registration(adapter, gpu):
@@ -144,11 +144,11 @@ assert driver.fakegpu_imported() == 1
     )
 
 
-def test_failed_registration_leaves_two_copies(adapter, gpu, numbers):
+def test_failed_registration_leaves_a_staged_copy(adapter, gpu, numbers):
     adapter.fakegpu_fail_at(1)
     with register_host(numbers) as registration:
         assert not registration.registered[gpu]
-        assert copies(adapter, lambda: sx.zeros(MANY, "uint8", device=gpu).copy_from(numbers)) == 2
+        assert copies(adapter, lambda: sx.zeros(MANY, "uint8", device=gpu).copy_from(numbers)) > 1
 
 
 def test_forked_child_and_process_end_release_no_registration():
