@@ -24,8 +24,8 @@ struct Interpreter {
   void* (*release_gil)() noexcept;
   void (*take_gil)(void* state);
   // Calls a deleter of other code, which may be Python, on any thread, with the GIL.  A pending
-  // exception stays set, and one that the deleter sets is cleared.  Nothing is called when the interpreter has
-  // ended, or another thread is ending it: the system takes the memory back.
+  // exception stays set, and one that the deleter sets is cleared.  Nothing is called when the
+  // interpreter has ended, or another thread is ending it: the system takes the memory back.
   void (*call_deleter)(void (*deleter)(void*), void* object);
   // Whether a signal may end the wait of the calling thread.
   bool (*is_interruptible)() noexcept;
