@@ -176,13 +176,15 @@ bool ends_well_in_a_child(const Body& body) {
 
 // The fork holds no lock of a greater rank while it waits for one.
 TEST(threads_take_locks_while_another_forks) {
-  locks.for_each([](auto& first) {
+  Mutex* last = nullptr;
+  locks.for_each([&last](auto& lock) { last = &lock; });
+  locks.for_each([last](auto& first) {
     std::atomic<bool> is_first_taken{false};
     std::thread other([&] {
       const std::lock_guard lock_first(first);
       is_first_taken = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the fork waits now, probably
-      if (&first != &locks.named_queues) std::lock_guard last(locks.named_queues);
+      if (&first != last) std::lock_guard lock_last(*last);
     });
     while (!is_first_taken) std::this_thread::yield();
     CHECK(ends_well_in_a_child(
