@@ -135,7 +135,7 @@ def test_package_that_will_load_another_runtime_is_named(tmp_path):
 
 def test_device_node_without_permission_is_a_finding(tmp_path):
     node = tmp_path / "dev" / "dri" / "renderD128"
-    node.parent.mkdir(parents=True)
+    (node.parent / "by-path").mkdir(parents=True)
     node.write_text("")
     node.chmod(0)
     code, report = examine("--quick", "--root", tmp_path, before=("-c", DROP_RIGHTS))
