@@ -78,6 +78,7 @@ NEO = {
     "test_pending_work_is_not_waited_for": KERNELS,
     "test_form[SyclContext]": "both cards are of the default context, so it names none of them",
     "xpu without a GPU": "there are GPUs",
+    "test_hint_on_the_cpu_device_does_nothing": "there are GPUs",
     "reserved": MAPPED,
     "test_hole_between_two_mappings_is_refused": MAPPED,
     "test_memory_that_is_only_read": MAPPED,

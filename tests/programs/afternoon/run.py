@@ -96,8 +96,8 @@ class Afternoon:
         assert Path(where.strip()).is_relative_to(BUILD / "venv"), where
 
     def doctor(self) -> None:
-        report = self.python("-m", "sycl_ext", "doctor", "--strict")
-        assert "RESULT: all is well" in report, report
+        """A driver of the machine may be worth a warning; a problem is another exit status."""
+        self.python("-m", "sycl_ext", "doctor")
 
     def first_hour(self) -> None:
         """The pages that are read first."""
