@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint lint-workflows architecture graph test test-left-out test-long test-interop test-processes
-.PHONY: counts neo distributions nightly bare bench generate format clean distclean
+.PHONY: counts neo neo-long distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
 
@@ -35,7 +35,7 @@ help:
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
 	@echo "make distributions  build each distribution, and run its tests in an environment of its own (3 minutes)"
-	@echo "make nightly       test-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
+	@echo "make nightly       test-long, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/develop/benchmarks.md with its plots, docs/develop/scaling.md (7 minutes)"
 	@echo "make hardware      examine a SYCL GPU; writes build/hardware/hardware.md, a report to be passed on"
@@ -145,6 +145,10 @@ neo: setup
 	if [ $$code = 3 ]; then exit 0; elif [ $$code != 0 ]; then exit $$code; fi; \
 	SYCL_EXT_NEO=1 $(BIN)/python -m pytest -n 2 $(NEO_TESTS) $(PYTEST_OPTIONS)
 
+# The tests of real drivers that are marked `long`.
+neo-long:
+	SYCL_EXT_LONG=1 $(MAKE) neo
+
 # How many tests pass in each test environment, for docs/develop/seen.md.
 COUNTS := $(CURDIR)/docs/develop/counts.txt
 counts: setup
@@ -177,7 +181,7 @@ distributions: setup
 
 # Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md lists the properties that only they test.
 # After a failure the others run.
-NIGHTLY := test-long afternoon release-dry-run tsan soak fuzz fuzz-python
+NIGHTLY := test-long neo-long afternoon release-dry-run tsan soak fuzz fuzz-python
 nightly:
 	SYCL_EXT_REQUIRE_ALL=1 $(MAKE) --keep-going $(NIGHTLY) FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
 NIGHTLY_FUZZ_SECONDS ?= 300

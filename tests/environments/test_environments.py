@@ -13,14 +13,16 @@ CONTEXTS = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2", "le
 LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
 #: PoCL 7.1 once ended the process in the middle of `test_pending`, and passed in ten other runs.
 #: Later source has two repairs of events that a thread uses while another one frees them (June
-#: 2026). The others are as long, and those of Intel's GPUs every day on the other adapter.
+#: 2026). The others are as long. `make neo-long` runs all of these.
 LONG_ON_REAL_DRIVERS = (
     ("pocl", "../ordering/test_pending.py"),
     ("pocl", "../ordering/test_sync_dpnp.py"),
+    ("pocl", "../core/runtime"),
     ("neo_v1", "../core/runtime"),
     ("neo_v1", environments.DEVICES),
     ("neo_v1", "../package/tensor"),
     ("neo_v2", environments.PYTHON_OF_THE_CORE),
+    ("neo_v2", environments.DEVICES),
 )
 
 
