@@ -76,7 +76,7 @@ EXCHANGES = (
     ("sx.exchange(t, torch)", "torch.from_dlpack(sx.host_view(t))", 1.5),
     ("sx.exchange(a, torch)", "torch.from_dlpack(a)", 1.8),
     # Neither runs Python, so what remains is to find the answer for the consumer and the array.
-    ("sx.exchange(t, 0)", "sx.from_dlpack(t, device=0)", 2),
+    ("sx.exchange(t, 0)", "sx.from_dlpack(t, device=0)", 1.2),
     ("sx.exchange(d, np)", "np.from_dlpack(sx.host_view(d))", 1.15),
     ("sx.explain(t, np)", "np.from_dlpack(sx.host_view(t))", 8),
     # From here on dpnp has the queue of `of_queue`, so that an export of that asks the queue.

@@ -71,6 +71,8 @@ def test_threads_of_the_host_copy_the_same_elements(gpu, plan, threads, key):
     assert bits(tensor[key].to_numpy()) == bits(array[key])
     tensor.T.copy_from(array.T[::-1])
     assert bits(tensor.T.to_numpy()) == bits(array.T[::-1])
+    apart = array[:, 1::2]  # on the host alone: on the device each element would be a command
+    assert bits(sx.as_tensor(apart, device=gpu).to_numpy()) == bits(apart)
 
 
 def test_copies_of_several_threads_at_once(gpu, plan):
