@@ -6,10 +6,8 @@ import dpnp
 import pytest
 
 import sycl_ext as sx
-from sycl_ext import _core
 from sycl_ext._tensor.hints import ADVICE
 from sycl_ext.memory import advise, prefetch
-from waiting import eventually
 
 NBYTES = 1 << 16
 HINTS = {
@@ -95,14 +93,3 @@ def test_block_outlives_its_hint(hint, gpu, hold):
         sx.memory.release_cached()
         held.release()
     assert sx.zeros(3, device=gpu).tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize("hint", HINTS)
-def test_memory_dropped_under_a_pending_hint_is_freed_after_it(hint, adapter, gpu):
-    x = shared(gpu)
-    adapter.fakegpu_set_delay_us(200_000)
-    assert HINTS[hint](x) is True
-    del x
-    assert _core._test.deferred_frees() == 1
-    adapter.fakegpu_set_delay_us(0)
-    assert eventually(lambda: not _core._test.deferred_frees())
