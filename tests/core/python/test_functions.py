@@ -254,8 +254,8 @@ def test_import_to_the_device_of_a_tensor_runs_no_python_of_ours(way, usm_type):
     for device in (t.device, t.device.id):
         for copy in (None, False):
             there = functools.partial(way, t, device=device, copy=copy)
-            assert frames_of_ours(there) == []
             assert (there().ptr, there().device) == (t.ptr, t.device)
+            assert frames_of_ours(there) == []
         assert way(t, device=device, copy=True).ptr != t.ptr
         sx.exchange(t, device)
         assert frames_of_ours(sx.exchange, t, device) == []
