@@ -80,8 +80,9 @@ def pools(level_zero):
 @pytest.fixture(scope="session")
 def blocks(adapter, gpus, pools):
     """How many blocks of memory of ours are alive; of a pool the driver sees only the slabs."""
-    # dpnp's first copy from the host makes the runtime keep a byte
+    # each extension of dpnp keeps a byte of host USM from its first call (dpctl4pybind11.hpp)
     dpnp.asarray(np.zeros(1), usm_type="device", device=gpus[0].sycl_device)
+    dpnp.zeros(1, dtype="u1", sycl_queue=gpus[0].sycl_queue)
 
     def ours():
         _core.release_cached_memory()
