@@ -5,7 +5,6 @@ import pytest
 
 import ways
 from environments import ROOT
-from stream_forms import STREAM_FORMS
 from sycl_ext._devices.queues import FORMS
 from sycl_ext._hardware.parts import streams
 from test_streams import ALMOST
@@ -35,12 +34,11 @@ def in_text(name):
 
 
 PLACES = {
-    "STREAM_FORMS, which consumers with pending work give": lambda: STREAM_FORMS,
     "ALMOST, what only looks like a form": lambda: ALMOST,
     "the rows of ways": lambda: [
         form for form in FORMS if f"Tensor.__dlpack__(stream={form})" in ways.WAYS
     ],
-    "the hardware report": lambda: streams.FORMS,
+    "the hardware report, and the tests of consumers with pending work": lambda: streams.FORMS,
     "the words in this file": lambda: WORDS,
     **{name: lambda name=name: in_text(name) for name in TEXTS},
 }

@@ -27,7 +27,6 @@ from dlpack_conformance.bench import (
 from dlpack_conformance.cases.registry import (
     C_API,
     DLPACK,
-    EXCHANGE,
     PYTHON,
     producer,
     put,
@@ -284,12 +283,12 @@ def copy_true_copies(b: Bench) -> None:
     """copy=True never exports the array's own memory; otherwise BufferError is raised."""
     array = b.make()
     first = c.managed_in(b.any_capsule(array))  # alive: its memory is not used again
-    own = _place(first)
+    own = place_of(first)
     try:
         managed = c.managed_in(b.versioned(array, copy=True))
     except BufferError:
         raise NotOfferedError("does not copy") from None
-    expect(_place(managed) != own, "copy=True exported the array's own memory")
+    expect(place_of(managed) != own, "copy=True exported the array's own memory")
 
 
 @producer("copies", DLPACK)
@@ -307,12 +306,12 @@ def copy_false_never_copies(b: Bench) -> None:
     """copy=False exports the array's own memory, or raises BufferError."""
     array = b.make()
     first = c.managed_in(b.any_capsule(array))  # alive: its memory is not used again
-    own = _place(first)
+    own = place_of(first)
     try:
         managed = c.managed_in(b.export(array, max_version=(1, 3), copy=False))
     except BufferError:
         return
-    expect(_place(managed) == own, "copy=False exported other memory")
+    expect(place_of(managed) == own, "copy=False exported other memory")
 
 
 def _exports_of_views(b: Bench, **keywords: Any) -> Iterator[tuple[str, Any, bool]]:
@@ -337,9 +336,9 @@ def _exports_of_views(b: Bench, **keywords: Any) -> Iterator[tuple[str, Any, boo
             )
         except BufferError:
             continue
-        inside = 0 <= _place(first) - _place(whole) < VALUES.nbytes
+        inside = 0 <= place_of(first) - place_of(whole) < VALUES.nbytes
         is_elsewhere = not inside and _sees_writes(b, array, view)
-        yield name, first, _place(first) != _place(second) or is_elsewhere
+        yield name, first, place_of(first) != place_of(second) or is_elsewhere
     if len(missing) == len(views):
         raise missing[0]
 
@@ -373,12 +372,13 @@ def view_has_no_copied_flag(b: Bench) -> None:
     """A view does not have the flag IS_COPIED."""
     array = b.make()
     first, second = (c.managed_in(b.versioned(array)) for _ in range(2))
-    if _place(first) != _place(second):
+    if place_of(first) != place_of(second):
         raise NotOfferedError("copies at every export")
     expect(not first.flags & c.IS_COPIED, "a view is flagged as a copy")
 
 
-def _place(managed: Any) -> int:
+def place_of(managed: Any) -> int:
+    """Return the address of the first element of an exported struct."""
     return int((managed.dl_tensor.data or 0) + managed.dl_tensor.byte_offset)
 
 
@@ -469,60 +469,3 @@ def writable_is_not_flagged(b: Bench) -> None:
                 expect(not flags & c.READ_ONLY, f"{shape} dimensions: flags are {flags:#x}")
             return
     raise NotOfferedError("has no read-only arrays")
-
-
-# ---- producer: the C exchange table --------------------------------------------------------------
-
-
-def table_of(b: Bench, array: Any) -> Any:
-    """Return the C exchange table of a type."""
-    if not hasattr(type(b.producer(array)), "__dlpack_c_exchange_api__"):
-        raise NotOfferedError("has no __dlpack_c_exchange_api__")
-    return c.exchange_api(type(b.producer(array)))
-
-
-@producer("exchange table", EXCHANGE)
-def table_is_complete(b: Bench) -> None:
-    """The capsule is named "dlpack_exchange_api"; no function but the borrowing one is NULL."""
-    table = table_of(b, b.make())
-    expect(table.version.major == 1, f"the major version is {table.version.major}")
-    for name in ("allocate", "from_object", "to_object", "stream"):
-        expect(bool(getattr(table, name)), f"{name} is NULL")
-
-
-@producer("exchange table", EXCHANGE)
-def table_exports(b: Bench) -> None:
-    """managed_tensor_from_py_object_no_sync exports the same as ``__dlpack__``."""
-    array = b.make()
-    table = table_of(b, array)
-    out = ctypes.c_void_p()
-    expect(table.from_object(b.producer(array), ctypes.byref(out)) == 0, "it failed")
-    dl = c.DLManagedTensorVersioned.from_address(out.value or 0).dl_tensor
-    other = c.managed_in(b.any_capsule(array))
-    shape, wanted = c.lengths(dl.shape, dl.ndim), c.lengths(other.dl_tensor.shape, 2)
-    place = (dl.data or 0) + dl.byte_offset
-    c.call_deleter(out.value or 0, versioned=True)
-    expect(shape == wanted, f"the shape is {shape}, not {wanted}")
-    expect(place == _place(other), "the data is elsewhere")
-
-
-@producer("exchange table", EXCHANGE)
-def table_says_its_stream(b: Bench) -> None:
-    """current_work_stream answers for the device of an array."""
-    array = b.make()
-    table = table_of(b, array)
-    out = ctypes.c_void_p()
-    expect(table.stream(*b.device(array), ctypes.byref(out)) == 0, "it failed")
-
-
-@producer("exchange table", EXCHANGE)
-def table_takes_back(b: Bench) -> None:
-    """managed_tensor_to_py_object_no_sync makes an array from an exported struct."""
-    array = b.make()
-    table = table_of(b, array)
-    out, made = ctypes.c_void_p(), ctypes.c_void_p()
-    expect(table.from_object(b.producer(array), ctypes.byref(out)) == 0, "the export failed")
-    expect(table.to_object(out, ctypes.byref(made)) == 0, "it failed")
-    result = ctypes.cast(made, ctypes.py_object).value
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(result))
-    same(b.bytes_of(result, VALUES), VALUES)

@@ -155,7 +155,7 @@ def table_raises_for_others(b: Bench) -> None:
     """For an object of another type, the table fails with an exception."""
     import ctypes
 
-    from dlpack_conformance.cases.must_producer import table_of
+    from dlpack_conformance.cases.must_table import table_of
 
     table = table_of(b, b.make())
     raw = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)

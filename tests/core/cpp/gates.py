@@ -4,7 +4,7 @@
     python tests/core/cpp/gates.py LIBRARY NM GATES.cpp LINK_OPTIONS
 
 ``ld --wrap=f`` sends the calls of the core to ``__wrap_f``.  For a function of the runtime that is
-a few instructions written here: they ask ``core_runtime_gate()`` (in ``test_faults.cpp``), which
+a few instructions written here: they ask ``core_runtime_gate()`` (in ``gate.cpp``), which
 throws when it is this call's turn to fail, and go on to the function with the arguments as they
 were.  So the list of the calls is the one of the linker, and no new call can be forgotten.
 """
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Their wrappers are written in C++, in ``test_faults.cpp``.
+#: Their wrappers are written in C++, in ``gate.cpp``.
 ALLOCATORS = {"_Znwm", "_ZnwmRKSt9nothrow_t", "malloc", "posix_memalign"}
 #: Not calls that can fail: what reads an exception, copies of handles, code locations, and what
 #: SYCL declares noexcept.

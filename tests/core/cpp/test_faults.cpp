@@ -3,21 +3,18 @@
 // turn.  The result is std::bad_alloc or an Error of the kind that the table of rule R4 names,
 // the live counts balance, earlier objects are unchanged, and the same operation then works.
 #include <dlpack/dlpack.h>
-#include <unified-runtime/ur_api.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <new>
 #include <string>
-#include <sycl/handler.hpp>
-#include <thread>
 #include <vector>
 
 #include "check.hpp"
 #include "dlpack/export.hpp"
 #include "dlpack/import.hpp"
+#include "gate.hpp"
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/memory/host_registration.hpp"
 #include "runtime/memory/ipc.hpp"
@@ -27,59 +24,11 @@
 #include "settled.hpp"
 #include "tensor/copy.hpp"
 
-// ---- the gates ----------------------------------------------------------------------------------
-namespace {
-
-struct Gate {
-  long calls = 0;
-  long fail_at = 0;  // 0: none
-  bool fails_now() { return ++calls == fail_at; }
-};
-// The other threads are the runtime's.
-thread_local Gate allocators, runtime;
-thread_local bool device_is_lost = false;  // how calls of the runtime fail
-thread_local const char* failed = "";
-const char* running = "";
-
-}  // namespace
-
-extern "C" {
-extern const char* const core_gates[];  // names, as the linker sees them
-
-void core_runtime_gate(int number) {
-  if (runtime.fails_now()) {
-    failed = core_gates[number];
-    sycl::exception error(sycl::make_error_code(sycl::errc::runtime), "a planned failure");
-    if (device_is_lost)
-      error = sycl::detail::set_ur_error(std::move(error), UR_RESULT_ERROR_DEVICE_LOST);
-    throw error;
-  }
-}
-
-void* __real__Znwm(std::size_t nbytes);
-void* __real__ZnwmRKSt9nothrow_t(std::size_t nbytes, const std::nothrow_t&);
-void* __real_malloc(std::size_t nbytes);
-int __real_posix_memalign(void** block, std::size_t alignment, std::size_t nbytes);
-
-void* __wrap__Znwm(std::size_t nbytes) {
-  return allocators.fails_now() ? throw std::bad_alloc() : __real__Znwm(nbytes);
-}
-void* __wrap__ZnwmRKSt9nothrow_t(std::size_t nbytes, const std::nothrow_t& nothrow) {
-  return allocators.fails_now() ? nullptr : __real__ZnwmRKSt9nothrow_t(nbytes, nothrow);
-}
-void* __wrap_malloc(std::size_t nbytes) {
-  return allocators.fails_now() ? nullptr : __real_malloc(nbytes);
-}
-int __wrap_posix_memalign(void** block, std::size_t alignment, std::size_t nbytes) {
-  return allocators.fails_now() ? ENOMEM : __real_posix_memalign(block, alignment, nbytes);
-}
-}
-
-// ---- the operations -----------------------------------------------------------------------------
-
 using namespace sycl_ext;
 
 namespace {
+
+const char* running = "";  // the operation that runs
 
 using Kind = Error::Kind;
 
@@ -478,89 +427,4 @@ TEST(faults_of_every_call_of_the_runtime) {
   for (const Operation& operation : operations()) fail_in_turn(operation, runtime);
   std::printf("%ld errors came out, %ld of them wrong\n", errors, problems);
   CHECK(problems == 0 && errors > 50);
-}
-
-// ---- questions about work that is pending -------------------------------------------------------
-
-namespace {
-
-// A queue with a command that ends when this does.
-class Held {
- public:
-  Held() {
-    sycl::queue theirs = *static_cast<const sycl::queue*>(queue.share());
-    theirs.submit([this](sycl::handler& handler) {
-      handler.host_task([this] {
-        while (!is_over_) std::this_thread::yield();
-      });
-    });
-  }
-  ~Held() {
-    is_over_ = true;
-    queue.wait();
-  }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-
-  const Queue queue{make_queue(default_entry().sycl->context, default_entry().sycl->device)};
-
- private:
-  std::atomic<bool> is_over_{false};
-};
-
-// An object for the thread that frees, whose call number `fail_at` of the runtime then fails.
-class Watched final : public Deferred {
- public:
-  Watched(const Queue& queue, std::atomic<bool>* is_freed, long fail_at, bool is_lost)
-      : queue_(queue), is_freed_(is_freed), fail_at_(fail_at), is_lost_(is_lost) {}
-  ~Watched() override {
-    runtime = {};
-    *is_freed_ = true;
-  }
-  QueueSet awaited_queues() const noexcept override {
-    runtime = {0, fail_at_};
-    device_is_lost = is_lost_;
-    QueueSet set;
-    set.add(queue_);
-    return set;
-  }
-
- private:
-  const Queue queue_;
-  std::atomic<bool>* const is_freed_;
-  const long fail_at_;
-  const bool is_lost_;
-};
-
-bool is_freed_at_the_first_look(long fail_at, bool is_lost) {
-  std::atomic<bool> is_freed{false};
-  bool at_once = false;
-  {
-    const Held held;
-    free_after_work(std::make_unique<Watched>(held.queue, &is_freed, fail_at, is_lost));
-    flush_deferred_frees(std::chrono::minutes(1));
-    at_once = is_freed;
-  }
-  wait_for_deferred_frees();
-  CHECK(is_freed);
-  return at_once;
-}
-
-}  // namespace
-
-TEST(memory_is_kept_while_the_runtime_does_not_answer) {
-  for (long number = 1; number <= 8; ++number) CHECK(!is_freed_at_the_first_look(number, false));
-  CHECK(!is_freed_at_the_first_look(1, true));  // a lost device says so each time
-}
-
-TEST(only_a_lost_device_ends_a_command_that_cannot_be_asked) {
-  const Held held;
-  const Event marker = held.queue.marker();
-  for (const bool is_lost : {false, true, false}) {
-    device_is_lost = is_lost;
-    runtime = {0, 1};
-    CHECK(marker.is_done() == is_lost && runtime.calls > 0);
-  }
-  runtime = {};
-  CHECK(!marker.is_done());
 }

@@ -19,7 +19,7 @@ import pytest
 import sycl_ext as sx
 import ways
 from lab import DTYPE, LENGTH, NBYTES, Address, at, of, usm
-from stream_forms import STREAM_FORMS, XpuStream
+from sycl_ext._hardware.parts.streams import FORMS, Stream
 from waiting import eventually
 
 V1 = {"max_version": (1, 0)}
@@ -38,7 +38,7 @@ def is_pending(event):
 
 
 @pytest.mark.parametrize("producer", [None, (), ("in_order",)], ids=["device", "out", "in"])
-@pytest.mark.parametrize("form", STREAM_FORMS)
+@pytest.mark.parametrize("form", FORMS)
 def test_in_order_queue_gets_an_event_dependency(bench, form, producer):
     """A barrier in an out-of-order queue of the producer stands for all its work."""
     tensor = bench.tensor(device=None if producer is None else bench.queue(*producer))
@@ -46,7 +46,7 @@ def test_in_order_queue_gets_an_event_dependency(bench, form, producer):
     memory, landing = usm(tensor), usm(bench.tensor("host"))
     with bench.held():
         work = bench.write(tensor.sycl_queue, memory, 7)
-        capsule = tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)
+        capsule = tensor.__dlpack__(stream=FORMS[form](consumer), **V1)
         assert is_pending(work)  # the producer still works, and the call has returned
         later = consumer.memcpy_async(landing, memory, memory.nbytes)
     later.wait()
@@ -118,7 +118,7 @@ HOST_WAITS = {
 }
 
 
-@pytest.mark.parametrize("form", STREAM_FORMS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("consumer", HOST_WAITS)
 def test_stream_of_another_context_takes_a_host_wait(bench, consumer, form):
     """A barrier on another context's event would end the process on some drivers."""
@@ -126,7 +126,7 @@ def test_stream_of_another_context_takes_a_host_wait(bench, consumer, form):
     queue, memory = HOST_WAITS[consumer](bench, tensor), usm(tensor)
     with bench.held():
         work = bench.write(tensor.sycl_queue, memory, 7)
-        with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](queue), **V1)):
+        with bench.blocked(lambda: tensor.__dlpack__(stream=FORMS[form](queue), **V1)):
             assert is_pending(work)
         assert not is_pending(work)
         assert bench.read(memory) == {7}
@@ -166,7 +166,7 @@ def test_import_of_torch_is_ordered_after_its_current_stream(bench, monkeypatch,
     It is exported in the guard of its device, as pytorch#195721 asks for.
     """
     tensor, queue = bench.tensor(), bench.queue("in_order")
-    xpu = types.SimpleNamespace(current_stream=lambda device: XpuStream(queue))
+    xpu = types.SimpleNamespace(current_stream=lambda device: Stream(queue))
     xpu.device = lambda device: mock.patch.object(xpu, "current", device.index)
     xpu.current = current
 

@@ -27,24 +27,10 @@ from samples import assert_equal, values
 from sycl_ext import _core
 from sycl_ext._ipc import descriptors as descriptors_module
 from sycl_ext._ipc import records, reductions, shared_memory
-from waiting import eventually
 
 
 def shared(shape=(4, 6), dtype="int32", **how):
     return sx.ipc.empty(shape, dtype, device="cpu", **how).copy_from(values(shape, dtype))
-
-
-def open_files():
-    gc.collect()
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    sx.device()  # the files that the runtime keeps open are open now
-    before = open_files()
-    yield
-    assert eventually(lambda: open_files() == before)
 
 
 #: A process that opens what it is given, says what it sees, and adds one.
@@ -364,7 +350,7 @@ def test_ctrl_c_frees_no_memory_that_is_needed(monkeypatch):
     assert records.waiting() == before
 
 
-def test_ctrl_c_leaves_no_file_open(monkeypatch):
+def test_ctrl_c_leaves_no_file_open(open_files, monkeypatch):
     """At each call and each return, one after the other."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # of `__del__`; pytest keeps frames
     block = shared_memory.make_block(8)

@@ -13,7 +13,6 @@ import pytest
 import environments
 import sycl_ext as sx
 from samples import assert_equal, values
-from waiting import eventually
 
 COPIES = ["shared memory", "bytes"]
 
@@ -31,19 +30,6 @@ def opened_elsewhere(packed):
 
 def numbers(usm_type="device", **how):
     return sx.empty((2, 3), "int16", usm_type=usm_type, **how).copy_from(values((2, 3), "int16"))
-
-
-def open_files():
-    gc.collect()
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    sx.device()
-    before = open_files()
-    yield
-    assert eventually(lambda: open_files() == before)
 
 
 def test_memory_that_can_be_shared_is_not_copied():

@@ -33,20 +33,6 @@ group = pickle.loads(bytes.fromhex(sys.argv[1]))
 WITH_MEMORY = OTHER + 'memory = sx.ipc.symmetric(4, "int32", group, device="cpu")\n'
 
 
-def open_files():
-    gc.collect()
-    sx.memory.release_cached()
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    sx.device()
-    before = open_files()
-    yield
-    assert eventually(lambda: open_files() == before)
-
-
 @contextlib.contextmanager
 def other_ranks(*codes):
     """Yield rank 0 of a group, and the processes of the others."""
@@ -342,7 +328,7 @@ def test_group_gathers_bytes_of_any_length(length):
         assert other.stdout.read() == "True\nTrue\n"
 
 
-def test_dropped_group_waits_for_ranks_that_have_not_joined():
+def test_dropped_group_waits_for_ranks_that_have_not_joined(open_files):
     """As of `multiprocessing`, which drops the arguments of a process that it has started."""
     before = open_files()
     message = pickle.dumps(sx.ipc.groups(1)[0])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 import sycl_ext as sx
-from stream_forms import STREAM_FORMS
+from sycl_ext._hardware.parts.streams import FORMS
 from ways.parts import (
     V1,
     HandedOn,
@@ -73,7 +73,7 @@ ROWS: dict[str, Way] = {
     **{
         f"Tensor.__dlpack__(stream={form})": Way(
             by_stream(make), VIEW, default=True, takes=is_compact)
-        for form, make in STREAM_FORMS.items()
+        for form, make in FORMS.items()
     },
     "Tensor.__dlpack__(stream=out-of-order queue)": Way(
         by_stream(lambda q: q, in_order=False), VIEW, default=True, takes=is_compact),
