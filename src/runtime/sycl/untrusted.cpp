@@ -22,8 +22,11 @@ struct Image {
 
 // The head of a control block of libstdc++.
 struct Head {
-  const void* vtable;  // one for all objects of a class of one libsycl
-  std::int32_t uses;   // 0: the object was destroyed
+  const void* vtable;      // one for all objects of a class of one libsycl
+  std::int32_t uses;       // 0: the object was destroyed
+  std::int32_t observers;  // of a live object at least 1: all its uses together are one
+  // In freed memory, the size of another block of malloc may take the place of `uses`.
+  bool is_live() const noexcept { return uses > 0 && observers > 0; }
 };
 
 // A class of the runtime: its name for users, the vtable of its control blocks, and the distance
@@ -78,7 +81,7 @@ Image examined(const void* address, const Class& ours) {
   Head head{};
   const bool has_head = read(address, &image) && image.object && read(image.control_block, &head);
   const bool is_ours = has_head && head.vtable == ours.vtable;
-  if (is_ours && head.uses > 0 && offset_in(image) == ours.object_offset) return image;
+  if (is_ours && head.is_live() && offset_in(image) == ours.object_offset) return image;
   const std::string theirs = has_head ? library_of(head.vtable) : "", own = library_of(ours.vtable);
   if (names_libsycl(theirs) && theirs != own) {
     fail(Error::Kind::value, "the object at address ", address, " belongs to ", file_name(theirs),

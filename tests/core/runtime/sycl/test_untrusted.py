@@ -101,7 +101,8 @@ for make, takes in ((real_queue, takes_queue), (real_context, takes_context)):
         ctypes.c_uint64.from_address(at).value = other & (1 << 64) - 1
         assert not takes(real.pointer_pair(at)), hex(other)
     ctypes.c_uint64.from_address(at).value = vtable
-    for count in (0, counts >> 32 << 32, counts | 0x80000000, -1):  # nobody owns the object
+    block_of_malloc = 0x271
+    for count in (0, counts >> 32 << 32, counts | 0x80000000, -1, block_of_malloc):  # no owner
         ctypes.c_uint64.from_address(at + 8).value = count & (1 << 64) - 1
         assert not takes(real.pointer_pair(at)), hex(count)
     for block in (0, 8, real.object, at + 8, -16):
