@@ -27,6 +27,8 @@ struct Interpreter {
   // exception stays set, and one that the deleter sets is cleared.  Nothing is called when the
   // interpreter has ended, or another thread is ending it: the system takes the memory back.
   void (*call_deleter)(void (*deleter)(void*), void* object);
+  // Whether the calling thread would have to take the GIL for a deleter of other code.
+  bool (*lacks_gil)() noexcept;
   // Whether a signal may end the wait of the calling thread.
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.

@@ -68,8 +68,9 @@ bool ask_handler_for_room(const Entry& limited, std::size_t nbytes) {
 }  // namespace
 
 void bind_devices(py::module_& m) {
-  static const Interpreter python{release_gil_if_held, take_gil,       call_deleter_of_others,
-                                  takes_signals,       handle_signals, started_this_thread};
+  static const Interpreter python{release_gil_if_held, take_gil,      call_deleter_of_others,
+                                  lacks_gil,           takes_signals, handle_signals,
+                                  started_this_thread};
   interpreter = &python;
   answer_for_dpctl();
   make_room = ask_handler_for_room;

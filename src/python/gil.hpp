@@ -70,6 +70,9 @@ inline bool is_current() noexcept {
 }
 inline bool holds_gil() noexcept { return python_is_alive() && is_current(); }
 
+// Whether this thread would have to take the GIL to use Python.
+inline bool lacks_gil() noexcept { return python_is_alive() && !is_current(); }
+
 // Whether the interpreter has ended, or another thread is ending it.
 inline bool python_is_gone() noexcept { return !python_is_alive() && !is_current(); }
 

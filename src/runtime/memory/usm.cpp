@@ -247,9 +247,19 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
 
 }  // namespace
 
+// Other code releases the owner with the GIL, and a thread that takes the GIL must hold no lock,
+// nor be waited for by a thread with the GIL.  A thread that comes without it may be one of the
+// runtime, in a host task, or may hold the lock of a queue.  The background thread is neither.
+bool Allocation::is_owner_left() const noexcept {
+  if (is_ours() || kept_block() || is_freeing()) return false;
+  const Interpreter* const python = interpreter;
+  return python && python->lacks_gil();
+}
+
 void Allocation::free_or_defer(const Allocation* block) noexcept {
   std::unique_ptr<Allocation> last(const_cast<Allocation*>(block));
-  const bool waits = block->use.is_untraced() || !are_idle(block->awaited_queues());
+  const bool waits =
+      block->is_owner_left() || block->use.is_untraced() || !are_idle(block->awaited_queues());
   if (waits || release_depth == deepest_release) {
     free_after_work(std::move(last));
     return;

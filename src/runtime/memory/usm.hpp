@@ -120,6 +120,9 @@ class Allocation final : public Deferred {
   friend class Memory;
   // Called by the last handle.  Frees the block, or leaves that to the background thread.
   static void free_or_defer(const Allocation* block) noexcept;
+  // Whether only the background thread may release the owner, because this thread would have to
+  // take the GIL for that.
+  bool is_owner_left() const noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
   // Whether other code got the block, named a queue for work on it, or provided its queue.
   bool may_have_work_of_others() const noexcept {

@@ -160,6 +160,39 @@ queue.wait()
     )
 
 
+@pytest.mark.parametrize(
+    "release",
+    [
+        "lab.delete_in_thread(address)",
+        "threading.Thread(target=lab.delete_under_lock, args=(address,)).start(); lab.take_lock()",
+    ],
+    ids=["in a thread of C", "under a lock of C"],
+)
+@pytest.mark.parametrize("memory", ["bytearray(9)", "np.zeros(9)"], ids=["buffer", "DLPack"])
+def test_memory_of_others_dropped_without_the_gil_waits_for_no_gil(memory, release):
+    """A thread of the runtime drops it, and a thread with the GIL waits for that one."""
+    environments.python(
+        f"""
+import faulthandler, sys, threading
+import numpy as np
+import sycl_ext as sx
+from dlpack_conformance.structs import take
+from extensions import labs
+from waiting import PATIENCE, eventually
+
+memory = {memory}
+lab = labs.load("deleter_lab")
+faulthandler.dump_traceback_later(PATIENCE, exit=True)
+live = sx.memory.live_exports()
+address, _ = take(sx.host_view(memory).__dlpack__(max_version=(1, 0)))
+references = sys.getrefcount(memory)
+{release}
+assert sx.memory.live_exports() == live
+assert eventually(lambda: sys.getrefcount(memory) < references)
+"""
+    )
+
+
 def test_capsules_die_with_the_interpreter():
     """In the globals of modules, in frames of daemon threads, and in a cycle with `__del__`."""
     environments.python("""
