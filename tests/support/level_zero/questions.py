@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
+import mmap
 import os
 from ctypes import byref, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -55,6 +57,42 @@ class MemoryProperties(ctypes.Structure):
     )
 
 
+class ExtensionProperties(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char * 256), ("version", c_uint32))
+
+
+class QueueGroup(ctypes.Structure):
+    _fields_ = (
+        ("stype", c_uint32),
+        ("next", c_void_p),
+        ("flags", c_uint32),
+        ("largest_pattern", c_size_t),
+        ("queues", c_uint32),
+    )
+
+
+class Cache(ctypes.Structure):
+    _fields_ = (("stype", c_uint32), ("next", c_void_p), ("flags", c_uint32), ("size", c_size_t))
+
+
+class CacheLine(ctypes.Structure):
+    _fields_ = (("stype", c_uint32), ("next", c_void_p), ("size", c_size_t))
+
+
+class Number(ctypes.Structure):
+    """What hangs on the properties of a device, and has one number."""
+
+    _fields_ = (("stype", c_uint32), ("next", c_void_p), ("number", c_uint64))
+
+
+class VectorWidths(ctypes.Structure):
+    _fields_ = (("stype", c_uint32), ("next", c_void_p), ("widths", c_uint32 * 15))
+
+
+class SystemMemory(ctypes.Structure):
+    _fields_ = (("stype", c_uint32), ("next", c_void_p), ("address", c_void_p), ("size", c_uint64))
+
+
 class Driver:
     """The first card of the process, with two contexts."""
 
@@ -75,6 +113,20 @@ class Driver:
         handles = (c_void_p * count.value)()
         self.call(name, *first, byref(count), handles)
         return [c_void_p(handle) for handle in handles]
+
+    def properties(self, name: str, kind: type, *first: object) -> list[ctypes.Structure]:
+        """All properties of a kind, as a call for their number and one for them say."""
+        count = c_uint32()
+        self.call(name, *first, byref(count), None)
+        filled = (kind * count.value)()
+        self.call(name, *first, byref(count), filled)
+        return list(filled)
+
+    def extended(self, device: c_void_p, stype: int) -> tuple[str, int]:
+        """The number of an extension of a device's properties."""
+        number, properties = Number(stype=stype), DeviceProperties(stype=0x3)
+        properties.next = ctypes.addressof(number)
+        return self.call("zeDeviceGetProperties", device, byref(properties)), number.number
 
     def new_context(self) -> c_void_p:
         context = c_void_p()
@@ -234,6 +286,76 @@ def of_properties(driver: Driver) -> dict[str, object]:
     return answers
 
 
+def of_extensions(driver: Driver) -> dict[str, object]:
+    """The extensions, with their versions."""
+    listed = driver.properties("zeDriverGetExtensionProperties", ExtensionProperties, driver.driver)
+    return {extension.name.decode(): hex(extension.version) for extension in listed}
+
+
+def of_queues(driver: Driver) -> dict[str, object]:
+    """The groups of queues of the first card, and of a tile of it."""
+    name, first = "zeDeviceGetCommandQueueGroupProperties", driver.cards[0]
+    devices = {"card": first, "tile": driver.listed("zeDeviceGetSubDevices", first)[0]}
+    return {
+        question: [
+            (group.flags, hex(group.largest_pattern), group.queues)
+            for group in driver.properties(name, QueueGroup, device)
+        ]
+        for question, device in devices.items()
+    }
+
+
+def by_extensions(driver: Driver) -> dict[str, object]:
+    """What the extensions add to a device, without the numbers of a product."""
+    first = driver.cards[0]
+    properties, memory = driver.properties_of(first)
+    line = CacheLine(stype=0x20028)
+    cache = Cache(stype=0x9, next=ctypes.addressof(line))
+    version = c_uint32()
+    _, *by_product = properties.others[3:]
+    error, usable = driver.extended(first, 0x20041)
+    return {
+        "version of the interface": [
+            driver.call("zeDriverGetApiVersion", driver.driver, byref(version)),
+            hex(version.value),
+        ],
+        "execution units": driver.extended(first, 0x10005) == ("0x0", math.prod(by_product)),
+        "usable memory": [error, 0 < usable <= memory.total],
+        "LUID": driver.extended(first, 0x1000D)[0],
+        "cache line": [
+            driver.call("zeDeviceGetCacheProperties", first, byref(c_uint32(1)), byref(cache)),
+            line.size,
+        ],
+        "vector widths": [
+            widths.widths[:]
+            for widths in driver.properties(
+                "zeDeviceGetVectorWidthPropertiesExt", VectorWidths, first
+            )
+        ],
+        **of_system_memory(driver),
+    }
+
+
+def of_system_memory(driver: Driver) -> dict[str, object]:
+    """Memory of the process that the driver is told to take for an allocation."""
+    pages = mmap.mmap(-1, 8192)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    memory = SystemMemory(stype=0x20037, address=address, size=8192)
+    description = (c_uint64 * 3)(HOST_DESCRIPTION, ctypes.addressof(memory))
+    pointer = c_void_p()
+    room = (c_size_t(8192), c_size_t(1))
+    error = driver.call("zeMemAllocHost", driver.context, description, *room, byref(pointer))
+    return {
+        "system memory": [error, pointer.value == address],
+        "system memory: its middle": [
+            driver.type_of(address + 5000),
+            driver.range_of(address + 5000),
+        ],
+        "system memory: free": driver.free(c_void_p(address)),
+        "system memory: after free": driver.type_of(address),
+    }
+
+
 def answers() -> dict[str, dict[str, object]]:
     driver = Driver()
     by_kind = {kind: pointers(driver, kind) for kind in KINDS}
@@ -242,6 +364,9 @@ def answers() -> dict[str, dict[str, object]]:
         "other memory": of_others(driver),
         "devices": of_devices(driver),
         "properties": of_properties(driver),
+        "queues": of_queues(driver),
+        "extensions": of_extensions(driver),
+        "by extensions": by_extensions(driver),
     }
 
 

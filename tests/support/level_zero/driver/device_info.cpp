@@ -1,9 +1,11 @@
 // The properties of a device.
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
 #include "clock.hpp"
 #include "device.hpp"
+#include "memory.hpp"
 #include "settings.hpp"
 
 using namespace stand_in;
@@ -15,6 +17,33 @@ constexpr std::uint32_t kIpVersion = 0x05004000;
 static std::uint64_t memory_of(const Device& device) {
   const std::size_t tiles = device.parent ? device.parent->tiles.size() : 1;
   return settings().memory / tiles;
+}
+
+static std::uint64_t free_memory_of(const Device& device) {
+  const std::uint64_t tiles = settings().memory / memory_of(device);
+  return memory_of(device) - memory().used_on(device.card) / tiles;
+}
+
+// Fills a struct of an extension that hangs on the properties.
+static ze_result_t extend(const Device& device, const ze_device_properties_t& properties,
+                          ze_base_properties_t* extension) {
+  switch (extension->stype) {
+    case ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT:
+      static_cast<ze_device_ip_version_ext_t*>(extension)->ipVersion = kIpVersion;
+      return ZE_RESULT_SUCCESS;
+    case ZE_STRUCTURE_TYPE_EU_COUNT_EXT:
+      static_cast<ze_eu_count_ext_t*>(extension)->numTotalEUs =
+          properties.numEUsPerSubslice * properties.numSubslicesPerSlice * properties.numSlices;
+      return ZE_RESULT_SUCCESS;
+    case ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES:
+      static_cast<ze_device_usablemem_size_ext_properties_t*>(extension)->currUsableMemSize =
+          free_memory_of(device);
+      return ZE_RESULT_SUCCESS;
+    case ZE_STRUCTURE_TYPE_DEVICE_LUID_EXT_PROPERTIES:  // Windows has them
+      return ZE_RESULT_ERROR_UNINITIALIZED;
+    default:
+      return ZE_RESULT_SUCCESS;
+  }
 }
 
 ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_properties_t* p) {
@@ -50,10 +79,30 @@ ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_pr
     std::snprintf(p->name, sizeof p->name, "Fake GPU %d.%d", device.card, device.tile);
   else
     std::snprintf(p->name, sizeof p->name, "Fake GPU %d", device.card);
-  for (ze_base_properties_t* next = p->pNext; next; next = next->pNext) {
-    if (next->stype == ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT)
-      static_cast<ze_device_ip_version_ext_t*>(next)->ipVersion = kIpVersion;
-  }
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  for (ze_base_properties_t* next = p->pNext; next && !result; next = next->pNext)
+    result = extend(device, *p, next);
+  return result;
+}
+
+ZE_API ze_result_t zeDeviceGetCacheProperties(ze_device_handle_t, std::uint32_t* count,
+                                              ze_device_cache_properties_t* to) {
+  hand_out_one(count, to, [](ze_device_cache_properties_t& p) {
+    p.flags = 0;
+    p.cacheSize = 1024;
+    for (ze_base_properties_t* next = p.pNext; next; next = next->pNext)
+      if (next->stype == ZE_STRUCTURE_TYPE_DEVICE_CACHELINE_SIZE_EXT)
+        static_cast<ze_device_cache_line_size_ext_t*>(next)->cacheLineSize = 64;
+  });
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetVectorWidthPropertiesExt(
+    ze_device_handle_t, std::uint32_t* count, ze_device_vector_width_properties_ext_t* to) {
+  hand_out_one(count, to, [](ze_device_vector_width_properties_ext_t& p) {
+    p.vector_width_size = 16;
+    p.preferred = p.native = {16, 8, 4, 1, 1, 0, 8};
+  });
   return ZE_RESULT_SUCCESS;
 }
 
@@ -81,12 +130,23 @@ ZE_API ze_result_t zeDeviceGetModuleProperties(ze_device_handle_t,
 
 ZE_API ze_result_t zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t, std::uint32_t* count,
                                                           ze_command_queue_group_properties_t* to) {
-  hand_out_one(count, to, [](ze_command_queue_group_properties_t& p) {
-    p.flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
-              ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY |
-              ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
-    p.maxMemoryFillPatternSize = 16;
-    p.numQueues = static_cast<std::uint32_t>(settings().cslices);
+  struct Group {
+    std::uint32_t flags;
+    std::size_t largest_pattern;
+    int queues;
+  };
+  constexpr std::uint32_t kCopies = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY;
+  constexpr std::uint32_t kAll = kCopies | ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
+                                 ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
+  const Group groups[] = {
+      {kAll, SIZE_MAX, settings().cslices},
+      {kCopies, 1, 1},  // the main copy engine
+      {kCopies, 1, 8},  // the link copy engines
+  };
+  hand_out_each(groups, count, to, [](const Group& group, ze_command_queue_group_properties_t& p) {
+    p.flags = group.flags;
+    p.maxMemoryFillPatternSize = group.largest_pattern;
+    p.numQueues = static_cast<std::uint32_t>(group.queues);
   });
   return ZE_RESULT_SUCCESS;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 namespace stand_in {
@@ -22,16 +23,22 @@ Handle handle_of(Object* object) {
   return reinterpret_cast<Handle>(object);
 }
 
-// The two-call protocol of every "get": the number first, the handles then.
-template <class Handle, class T>
-void hand_out(const std::vector<T*>& from, std::uint32_t* count, Handle* to) {
-  const auto available = static_cast<std::uint32_t>(from.size());
+// The two-call protocol of every "get": the number first, what is asked for then.
+template <class Things, class Properties, class Fill>
+void hand_out_each(const Things& from, std::uint32_t* count, Properties* to, Fill fill) {
+  const auto available = static_cast<std::uint32_t>(std::size(from));
   if (!to || *count == 0) {
     *count = available;
     return;
   }
   *count = std::min(*count, available);
-  for (std::uint32_t i = 0; i < *count; ++i) to[i] = handle_of<Handle>(from[i]);
+  for (std::uint32_t i = 0; i < *count; ++i) fill(from[i], to[i]);
+}
+
+// The same for handles.
+template <class Handle, class T>
+void hand_out(const std::vector<T*>& from, std::uint32_t* count, Handle* to) {
+  hand_out_each(from, count, to, [](T* each, Handle& handle) { handle = handle_of<Handle>(each); });
 }
 
 // The same for properties of which there is one.

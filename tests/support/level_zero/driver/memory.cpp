@@ -138,12 +138,13 @@ ze_result_t Memory::free(const void* pointer) {
   std::lock_guard<std::mutex> lock(mutex_);
   // Intel's driver takes any address of the block.
   const std::shared_ptr<Block> block = find(pointer);
-  if (!block || !block->mapped) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (!block || block->type == ZE_MEMORY_TYPE_HOST_IMPORTED)
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   if (block->commands > 0)
     corrupted("memory was freed before a command that uses it was done", *block);
   if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->opened && !block->is_virtual)
     used_[block->device->card] -= block->mapped;
-  if (!block->is_virtual) freed_[block->mapped] = block->base;
+  if (!block->is_virtual && block->mapped) freed_[block->mapped] = block->base;
   blocks_.erase(block->base);
   return ZE_RESULT_SUCCESS;
 }
@@ -163,10 +164,10 @@ void Memory::place(const void* pointer, std::size_t size, Device* device, char* 
 
 // As compute-runtime's HostPointerManager: each byte once, without counting; a release of any part
 // releases all of the import.
-ze_result_t Memory::import(void* pointer, std::size_t size) {
+ze_result_t Memory::import(void* pointer, std::size_t size, ze_memory_type_t type) {
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   auto block = std::make_shared<Block>();
-  block->type = ZE_MEMORY_TYPE_HOST_IMPORTED;
+  block->type = type;
   block->base = block->bytes = static_cast<char*>(pointer);
   block->size = size;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -265,6 +266,11 @@ ZE_API ze_result_t zeMemAllocShared(ze_context_handle_t, const ze_device_mem_all
 
 ZE_API ze_result_t zeMemAllocHost(ze_context_handle_t, const ze_host_mem_alloc_desc_t* desc,
                                   std::size_t size, std::size_t align, void** out) {
+  for (const ze_base_desc_t* next = desc->pNext; next; next = next->pNext) {
+    if (next->stype != ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC) continue;
+    *out = static_cast<const ze_external_memmap_sysmem_ext_desc_t*>(next)->pSystemMemory;
+    return memory().import(*out, size, ZE_MEMORY_TYPE_HOST);
+  }
   return memory().allocate(ZE_MEMORY_TYPE_HOST, nullptr, size, align, is_above_limits(desc), out);
 }
 

@@ -54,7 +54,9 @@ class Memory {
   ze_result_t free(const void* pointer);
   // Notes a mapping of virtual memory: what commands read and write is at `bytes`.
   void place(const void* pointer, std::size_t size, Device* device, char* bytes);
-  ze_result_t import(void* pointer, std::size_t size);
+  // Makes memory of the program's known, as `type`.
+  ze_result_t import(void* pointer, std::size_t size,
+                     ze_memory_type_t type = ZE_MEMORY_TYPE_HOST_IMPORTED);
   ze_result_t release(void* pointer);
 
   // The block around a pointer, or null.

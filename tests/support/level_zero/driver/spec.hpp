@@ -18,6 +18,7 @@ enum ze_result_t : std::uint32_t {
   ZE_RESULT_ERROR_DEVICE_LOST = 0x70000001,
   ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY = 0x70000002,
   ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY = 0x70000003,
+  ZE_RESULT_ERROR_UNINITIALIZED = 0x78000001,
   ZE_RESULT_ERROR_UNSUPPORTED_FEATURE = 0x78000003,
   ZE_RESULT_ERROR_INVALID_ARGUMENT = 0x78000004,
   ZE_RESULT_ERROR_UNSUPPORTED_SIZE = 0x78000009,
@@ -27,9 +28,14 @@ enum ze_result_t : std::uint32_t {
 
 enum ze_structure_type_t : std::uint32_t {
   ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 = 0x20006,
+  ZE_STRUCTURE_TYPE_EU_COUNT_EXT = 0x10005,
+  ZE_STRUCTURE_TYPE_DEVICE_LUID_EXT_PROPERTIES = 0x1000d,
   ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT = 0x1000f,
   ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC = 0x20001,
   ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC = 0x20014,
+  ZE_STRUCTURE_TYPE_DEVICE_CACHELINE_SIZE_EXT = 0x20028,
+  ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC = 0x20037,
+  ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES = 0x20041,
 };
 
 enum ze_memory_type_t : std::uint32_t {
@@ -106,7 +112,6 @@ using ze_device_mem_alloc_desc_t = ze_base_desc_t;
 using ze_host_mem_alloc_desc_t = ze_base_desc_t;
 using ze_memory_free_ext_desc_t = ze_base_desc_t;
 using ze_init_driver_type_desc_t = ze_base_desc_t;
-using ze_driver_extension_properties_t = ze_base_properties_t;
 using ze_device_image_properties_t = ze_base_properties_t;
 
 // Of the system management (sysman) part.
@@ -136,6 +141,16 @@ struct ze_physical_mem_desc_t : ze_base_desc_t {
   std::size_t size;
 };
 
+struct ze_driver_extension_properties_t {
+  char name[256];
+  std::uint32_t version;
+};
+
+struct ze_external_memmap_sysmem_ext_desc_t : ze_base_desc_t {
+  void* pSystemMemory;
+  std::uint64_t size;
+};
+
 struct ze_driver_properties_t : ze_base_properties_t {
   std::uint8_t uuid[16];
   std::uint32_t driverVersion;
@@ -147,6 +162,32 @@ struct ze_driver_ipc_properties_t : ze_base_properties_t {
 
 struct ze_device_ip_version_ext_t : ze_base_properties_t {
   std::uint32_t ipVersion;
+};
+
+struct ze_eu_count_ext_t : ze_base_properties_t {
+  std::uint32_t numTotalEUs;
+};
+
+struct ze_device_usablemem_size_ext_properties_t : ze_base_properties_t {
+  std::uint64_t currUsableMemSize;
+};
+
+struct ze_device_cache_properties_t : ze_base_properties_t {
+  std::uint32_t flags;
+  std::size_t cacheSize;
+};
+
+struct ze_device_cache_line_size_ext_t : ze_base_properties_t {
+  std::size_t cacheLineSize;
+};
+
+struct ze_vector_widths_t {
+  std::uint32_t of_char, of_short, of_int, of_long, of_float, of_double, of_half;
+};
+
+struct ze_device_vector_width_properties_ext_t : ze_base_properties_t {
+  std::uint32_t vector_width_size;
+  ze_vector_widths_t preferred, native;
 };
 
 struct ze_device_properties_t : ze_base_properties_t {
