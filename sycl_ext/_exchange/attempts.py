@@ -168,11 +168,15 @@ def _after_refusals(case: _Case, *, anywhere: bool) -> list[Attempt]:
     attempts: list[Attempt] = []
     if who.memory == "usm":
         return attempts
-    if case.needed is None and case.flags == Flags(copy=None, host_copy=True):
+    on_host = case.attempt(HOST, _plan_on_host(case.source, who, case.flags.copy))
+    if (
+        case.needed is None
+        and case.flags == Flags(copy=None, host_copy=True)
+        and on_host.copies == 0  # else it has refused a copy
+    ):
         # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
         attempts.append(Attempt(_plan_on_host(case.source, who, True), HOST, copies=1))
     if anywhere and not who.is_library:
-        on_host = case.attempt(HOST, _plan_on_host(case.source, who, case.flags.copy))
         attempts.append(on_host._replace(as_array=True))
     return attempts
 

@@ -55,6 +55,19 @@ def test_refusal_keeps_the_error_of_the_consumer_as_its_cause(gpu):
     assert isinstance(caught.value.__cause__, NotImplementedError)
 
 
+def test_host_copy_that_was_refused_is_not_made_again(gpu):
+    """A consumer that may refuse a view is offered a copy; here it has refused one."""
+    seen = []
+
+    def consumer(x):
+        seen.append(x.__dlpack_device__())
+        raise BufferError("that is not for me")
+
+    with pytest.raises(BufferError, match="that is not for me"):
+        sx.exchange(sx.zeros(3, device=gpu), consumer)
+    assert seen == [(14, gpu.id), (1, 0)]
+
+
 def test_memory_that_waits_for_work(gpu, adapter, hold):
     """A full device: an allocation waits for memory that is about to be freed."""
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")

@@ -52,11 +52,12 @@ def on_host(x):
 
 
 def test_usm_then_a_host_view_then_a_copy(usm_type):
-    """Each of them is better than the next."""
+    """Each of them is better than the next. Where the host cannot view it, there is one copy."""
     tensor, consumer = usm(usm_type), Consumer()
     with pytest.raises(sx.ExchangeError, match="that is not for me"):
         sx.exchange(tensor, consumer)
-    assert forms(consumer, tensor) == [(USM, True), (HOST, True), (HOST, False)]
+    host_view = [(HOST, True)] if sx.device().host_accessible(usm_type) else []
+    assert forms(consumer, tensor) == [(USM, True), *host_view, (HOST, False)]
 
 
 @pytest.mark.parametrize(
@@ -298,7 +299,7 @@ def test_copy_for_a_consumer_is_made_once(where, private, halves):
         flags, address = sx.exchange(tensor, library, copy=True)
         (given,) = seen
         assert (flags, address) == (0, given.ptr)
-        assert np.array_equal(np.asarray(given), VALUES)
+        assert np.array_equal(np.asarray(sx.host_view(given)), VALUES)
         assert address != (tensor.ctypes.data if where == "host" else tensor.ptr)
         assert sx.explain(tensor, library, copy=True).copies == 1
 
@@ -313,7 +314,7 @@ def test_empty_array_has_an_address_in_the_context_of_dpnp(where, copy, usm_type
     array = sx.exchange(tensor, dpnp, copy=copy)
     assert array.flags.writable == (sx.explain(tensor, dpnp, copy=copy).copies > 0)
     assert (array.shape, array.dtype, array.usm_type) == ((0, 3), "float32", usm_type)
-    assert array.sycl_context == sx.device(0).sycl_context
+    assert array.sycl_context == sx.device().sycl_context
 
 
 def test_peers_that_reach_one_another_in_one_direction(tmp_path):
