@@ -59,12 +59,22 @@ WITHOUT_SYSTEM_USM = {
     "test_cycle_that_others_hold_is_not_collected": SYSTEM,
     "test_pickled_host_memory_arrives_as_host_usm": SYSTEM,
     **{
+        f"test_device_of_the_memory_is_chosen[numpy-{importer}]": SYSTEM
+        for importer in ("from_dlpack", "as_tensor")
+    },
+    **{
         f"test_ways_read_arrays_of_each_producer[{of_the_host}]": SYSTEM
         for of_the_host in ("NumPy", "torch", "producer", "legacy producer")
     },
 }
+#: Functions of dpnp that copy by a kernel, in some or all layouts.
+BY_KERNELS = (
+    *("dpnp:array", "dpnp:copy", "dpnp:ascontiguousarray", "dpnp:asfortranarray"),
+    *("dpnp.tensor:from_numpy", "DPNPUnaryFunc"),
+)
 NEO = {
     **WITHOUT_SYSTEM_USM,
+    **dict.fromkeys(BY_KERNELS, KERNELS),
     **dict.fromkeys(BY_COMPUTE_UNITS, TILES),
     "adapter": REAL,
     "test_interrupted_script_ends_with_the_code_of_ctrl_c": REAL,

@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from samples import LAYOUTS, assert_equal, bits
+from samples import LAYOUTS, USM_TYPES, assert_equal, bits
 from sycl_ext._exchange import mpi, staging
+
+#: The host reaches the device USM of some devices.
+REACHED = [usm_type for usm_type in USM_TYPES if sx.device().host_accessible(usm_type)]
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "0-d", "size 0"])
 @pytest.mark.parametrize("mode", ["r", "w", "rw"])
+@pytest.mark.parametrize("usm_type", REACHED)
 def test_memory_that_the_host_reaches_stands_for_itself(mode, layout, usm_type):
     tensor, array = LAYOUTS[layout].tensor("float32", usm_type)
     with sx.staged(tensor, mode) as memory:
