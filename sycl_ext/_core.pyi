@@ -169,6 +169,17 @@ class TensorBase:
     def to_numpy(
         self, copy: bool | None = None, *, wait: bool
     ) -> NDArray[Any] | AsyncCopy[NDArray[Any]]: ...
+    def to_device(
+        self,
+        device: Any,
+        /,
+        *,
+        stream: Any = None,
+        copy: bool | None = None,
+        usm_type: UsmType | None = None,
+    ) -> Tensor:
+        """Return the tensor on another device."""
+
     def __dlpack__(
         self,
         *,

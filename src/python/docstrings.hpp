@@ -186,6 +186,37 @@ Examples
 array([0, 0, 0], dtype=int8)
 )doc";
 
+inline constexpr const char* to_device =
+    R"doc(to_device($self, device, /, *, stream=None, copy=None, usm_type=None)
+--
+
+Return the tensor on another device.
+
+Parameters
+----------
+device : Device or any ``device=`` form
+stream : optional
+    A queue, in any form that ``__dlpack__`` takes. Work that was submitted to it is done
+    before the copy, and later work on it sees the result. None and -1 name no queue.
+copy : bool, optional
+    None: a view if the memory is on that device already, otherwise one direct copy. True:
+    always a copy; two copies, through the host, where necessary. False: never a copy.
+usm_type : {"device", "shared", "host"}, optional
+    The kind of USM of the result; memory of another kind is copied. None: any kind.
+
+Raises
+------
+BufferError
+    If the plan refuses; the message gives the reason, and the arguments to pass.
+
+Examples
+--------
+>>> import sycl_ext as sx
+>>> t = sx.zeros(3)
+>>> t.to_device(0).ptr == t.ptr, t.to_device(0, copy=True).ptr == t.ptr
+(True, False)
+)doc";
+
 inline constexpr const char* empty =
     R"doc(empty(shape, dtype="float32", *, usm_type="device", device=None, order="C")
 --

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "python/imports.hpp"
+#include "python/producer_class.hpp"
 
 namespace sycl_ext {
 
@@ -37,9 +38,21 @@ PyObject* hand_over(PyObject* object, const Decision& decision) {
   return PyObject_CallOneArg(decision.then.get(), made.get());
 }
 
+// A view of a tensor of ours, if the consumer is the device on which it already is.  Empty: a
+// decision is needed.
+PyRef view_for_device(PyObject* x, const ExchangeRequest& request) {
+  PyObject* const consumer = request.consumer;
+  const bool is_device = PyLong_CheckExact(consumer) ||
+                         reinterpret_cast<PyObject*>(Py_TYPE(consumer)) == hooks.device_class;
+  if (!is_device || request.device != Py_None || hooks.trace || !has_our_dlpack(x)) return nullptr;
+  return view_in_place(
+      x, {/*dlpack_only=*/false, /*in_place=*/false, request.copy, consumer, request.usm_type});
+}
+
 }  // namespace
 
 PyObject* exchange(PyObject* x, const ExchangeRequest& request) {
+  if (PyRef view = view_for_device(x, request)) return view.release();
   const Decided decided = decide_exchange(x, request);
   const Decision& decision = *decided.decision;
   const auto carry_out = [&](PyObject* refusal) {

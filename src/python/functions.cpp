@@ -200,6 +200,23 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   return PyObject_CallFunctionObjArgs(hooks.to_numpy_slowly, self, copy, wait, nullptr);
 }
 
+PyObject* to_device(PyObject* self, const Call& call) {
+  static const Signature<4> signature{"to_device", interned("device", "stream", "copy", "usm_type"),
+                                      1, 1, 1};
+  auto [device, stream, copy, usm_type] = signature.read(call);
+  stream = or_none(stream);
+  copy = read_copy(copy);
+  usm_type = or_none(usm_type);
+  // None is the default device, and not that of the memory.
+  if (device != Py_None && stream == Py_None && !hooks.trace) {
+    PyRef view =
+        view_in_place(self, {/*dlpack_only=*/false, /*in_place=*/false, copy, device, usm_type});
+    if (view) return view.release();
+  }
+  return PyObject_CallFunctionObjArgs(hooks.to_device_slowly, self, device, stream, copy, usm_type,
+                                      nullptr);
+}
+
 // ---- __dlpack__ ---------------------------------------------------------------------------------
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
@@ -378,6 +395,7 @@ PyMethodDef* public_functions() {
 PyMethodDef* tensor_methods() {
   static PyMethodDef methods[] = {
       define<to_numpy>("to_numpy", docs::to_numpy),
+      define<to_device>("to_device", docs::to_device),
       define<dlpack>("__dlpack__", docs::dlpack),
       {"__dlpack_device__", dlpack_device, METH_NOARGS,
        "__dlpack_device__($self, /)\n--\n\nThe pair (device type, device id) of DLPack."},

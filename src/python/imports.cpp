@@ -182,17 +182,12 @@ PyObject* meet_request(PyObject* x, Imported&& imported, const ImportRequest& re
 }
 
 PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
-  const Tensor& tensor = tensor_of(x);
   note_request(x, Py_True);
-  if (request.in_place && !tensor.on_host) return Py_NewRef(x);
-  // A host view of USM is imported as that USM.
-  const bool is_there = names_place_of(tensor, request) || names_no_place(request);
-  if (!request.in_place && is_there && tensor.memory->entry &&
-      route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view) {
-    return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
-                          : wrap_tensor(tensor, base_of(x));
+  if (request.in_place) {
+    return tensor_of(x).on_host ? import_slowly(x, request) : Py_NewRef(x);
   }
-  return import_slowly(x, request);
+  PyRef view = view_in_place(x, request);
+  return view ? view.release() : import_slowly(x, request);
 }
 
 }  // namespace
@@ -202,6 +197,20 @@ long look_up(PyObject* dict, PyObject* key) {
   PyObject* const value = PyDict_GetItemWithError(dict, key);
   if (!value && PyErr_Occurred()) (void)take_exception();  // a key that cannot be hashed
   return value ? PyLong_AsLong(value) : -1;
+}
+
+PyRef view_in_place(PyObject* x, const ImportRequest& request) {
+  const Tensor& tensor = tensor_of(x);
+  const bool is_there = names_place_of(tensor, request) || names_no_place(request);
+  if (!is_there || !tensor.memory->entry ||
+      route_of(tensor, {Wanted::own_entry, request.copy}) != Route::view) {
+    return nullptr;
+  }
+  // A host view of USM is imported as that USM.
+  PyRef view(tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
+                            : wrap_tensor(tensor, base_of(x)));
+  if (!view) throw PythonError();
+  return view;
 }
 
 PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& options) {

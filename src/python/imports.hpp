@@ -23,6 +23,10 @@ struct ImportRequest {
 // Returns a new instance.  On failure returns nullptr with an exception set, or throws.
 PyObject* import_object(PyObject* x, const ImportRequest& request);
 
+// A new view of a tensor of ours, if the request names the device on which its memory is, or no
+// device, and the rules allow a view.  Empty: the memory has to be moved, or Python reads device=.
+PyRef view_in_place(PyObject* x, const ImportRequest& request);
+
 struct CapsuleOptions {
   ImportOptions content;     // for the struct in the capsule
   bool never_copy = false;   // Error(copy_refused) if the producer says that it made a copy

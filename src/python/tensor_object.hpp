@@ -22,6 +22,7 @@ struct Hooks {
   hook(host_view_slowly);    \
   hook(to_numpy_slowly);     \
   hook(new_tensor_slowly);   \
+  hook(to_device_slowly);    \
   hook(facts_of_class);      \
   hook(decide);              \
   hook(shared_queue);        \
@@ -29,6 +30,7 @@ struct Hooks {
   hook(make_room);           \
   hook(tensor_class);        \
   hook(host_view_class);     \
+  hook(device_class);        \
   hook(device_ids);          \
   hook(dtype_indices);       \
   hook(usm_kinds)

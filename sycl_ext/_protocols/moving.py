@@ -1,12 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last step of every import: the tensor goes to the requested device."""
+"""The last step of every import, and ``to_device``: the tensor goes to the requested device."""
+
+from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.kinds import UsmType
+from sycl_ext._devices.queues import NO_SYNC, queue_from
+from sycl_ext._negotiation.kinds import UsmType, check_usm_type, is_int
 from sycl_ext._negotiation.rules import Route, kind_of_copy
 from sycl_ext._protocols import sources
+
+
+def to_device(
+    tensor: _core.TensorBase,
+    device: Any,
+    stream: Any,
+    copy: bool | None,
+    usm_type: UsmType | None,
+) -> _core.TensorBase:
+    """Implement ``to_device`` of a tensor, except for a view where the tensor already is."""
+    where, kind = place(device), check_usm_type(usm_type)
+    names_queue = stream is not None and not (is_int(stream) and stream == NO_SYNC)
+    queue = queue_from(stream) if names_queue else None
+    if queue is not None:
+        queue.wait()
+    moved = move(_core.as_usm(tensor), where, copy, kind)
+    if queue is not None:
+        _core.order_after(queue, moved)
+    return moved
 
 
 def move(

@@ -7,7 +7,7 @@ from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError, is_refusal
 from sycl_ext._negotiation.kinds import ALLOCATED
-from sycl_ext._protocols import exports, imports, producer_facts
+from sycl_ext._protocols import exports, imports, moving, producer_facts
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
 from sycl_ext._setup import runtimes
 from sycl_ext._tensor import async_copy, host_view, tensor
@@ -19,6 +19,7 @@ def connect() -> None:
     fields = {
         "tensor_class": tensor.Tensor,
         "host_view_class": host_view.HostView,
+        "device_class": device.Device,
         "device_ids": device.ids,
         "dtype_indices": dtype_indices(),
         "usm_kinds": {kind: number for number, kind in enumerate(ALLOCATED)},
@@ -32,6 +33,7 @@ def connect() -> None:
         "host_view_slowly": host_view.make_host_view,
         "to_numpy_slowly": async_copy.to_numpy,
         "new_tensor_slowly": tensor.new_tensor,
+        "to_device_slowly": moving.to_device,
     }
     _core.set_hooks(
         fields,

@@ -7,10 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from sycl_ext import _core
-from sycl_ext._devices.placement import place
-from sycl_ext._devices.queues import NO_SYNC, queue_from
-from sycl_ext._negotiation.kinds import Shape, UsmType, check_flag, check_usm_type, is_int
-from sycl_ext._protocols.moving import move
+from sycl_ext._negotiation.kinds import Shape, check_flag
 from sycl_ext._tensor import filling, indexing
 from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.async_copy import AsyncCopy
@@ -234,52 +231,6 @@ class Views(Array):
     def _require_writable(self) -> None:
         if self.readonly:
             raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
-
-    def to_device(
-        self,
-        device: Any,
-        /,
-        *,
-        stream: Any = None,
-        copy: bool | None = None,
-        usm_type: UsmType | None = None,
-    ) -> Tensor:
-        """Return the tensor on another device.
-
-        Parameters
-        ----------
-        device : Device or any ``device=`` form
-        stream : optional
-            A queue, in any form that ``__dlpack__`` takes. Work that was submitted to it is done
-            before the copy, and later work on it sees the result. None and -1 name no queue.
-        copy : bool, optional
-            None: a view if the memory is on that device already, otherwise one direct copy. True:
-            always a copy; two copies, through the host, where necessary. False: never a copy.
-        usm_type : {"device", "shared", "host"}, optional
-            The kind of USM of the result; memory of another kind is copied. None: any kind.
-
-        Raises
-        ------
-        BufferError
-            If the plan refuses; the message gives the reason, and the arguments to pass.
-
-        Examples
-        --------
-        >>> import sycl_ext as sx
-        >>> t = sx.zeros(3)
-        >>> t.to_device(0).ptr == t.ptr, t.to_device(0, copy=True).ptr == t.ptr
-        (True, False)
-        """
-        where, allowed = place(device), check_flag("copy", copy, or_none=True)
-        check_usm_type(usm_type)
-        names_queue = stream is not None and not (is_int(stream) and stream == NO_SYNC)
-        queue = queue_from(stream) if names_queue else None
-        if queue is not None:
-            queue.wait()
-        moved = move(_core.as_usm(self), where, allowed, usm_type)
-        if queue is not None:
-            _core.order_after(queue, moved)
-        return moved  # type: ignore[return-value]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()  # type: ignore[attr-defined, no-any-return]

@@ -26,7 +26,7 @@ SPELLINGS = {
 #: Types of pybind11 that say less than the stub may: each stands for many.
 VAGUE = re.compile(r"\b(object|dict|type|tuple|TensorBase)\b(?!\[)")
 #: Methods whose docstrings are those of a public function, in one place: `docstrings.hpp`.
-PUBLIC_METHODS = ("TensorBase.__dlpack__", "TensorBase.to_numpy")
+PUBLIC_METHODS = ("TensorBase.__dlpack__", "TensorBase.to_device", "TensorBase.to_numpy")
 #: Special methods that are part of a class; pybind11 adds others to each.
 SPECIAL = ("__buffer__", "__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__")
 

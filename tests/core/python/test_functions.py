@@ -247,21 +247,34 @@ def test_usual_arguments_run_no_python_of_ours():
         assert frames_of_ours(function, argument) == []
 
 
-@pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor])
-def test_import_to_the_device_of_a_tensor_runs_no_python_of_ours(way, usm_type):
-    """Named by its id or by the Device; `exchange` with a device is such an import."""
-    t = tensor(usm_type=usm_type)
+#: Every function that brings a tensor to a device, as a function of both and of ``copy=``.
+TO_DEVICE = {
+    "from_dlpack": lambda t, device, copy: sx.from_dlpack(t, device=device, copy=copy),
+    "as_tensor": lambda t, device, copy: sx.as_tensor(t, device=device, copy=copy),
+    "exchange": lambda t, device, copy: sx.exchange(t, device, copy=copy),
+    "to_device": lambda t, device, copy: t.to_device(device, copy=copy),
+}
+
+
+@pytest.mark.parametrize("way", TO_DEVICE)
+def test_view_on_the_named_device_of_a_tensor_runs_no_python_of_ours(way, usm_type):
+    """Named by its id or by the Device."""
+    t, to_device = tensor(usm_type=usm_type), TO_DEVICE[way]
     for device in (t.device, t.device.id):
         for copy in (None, False):
-            there = functools.partial(way, t, device=device, copy=copy)
-            assert (there().ptr, there().device) == (t.ptr, t.device)
-            assert frames_of_ours(there) == []
-        assert way(t, device=device, copy=True).ptr != t.ptr
-        sx.exchange(t, device)
-        assert frames_of_ours(sx.exchange, t, device) == []
+            view = to_device(t, device, copy)
+            assert (view.ptr, view.device, view.base) == (t.ptr, t.device, t)
+            assert frames_of_ours(to_device, t, device, copy) == []
+        assert to_device(t, device, True).ptr != t.ptr
     for device in (True, -1, 1 << 70, 10**9):
         with pytest.raises((TypeError, ValueError), match="device"):
-            way(t, device=device)
+            to_device(t, device, None)
+
+
+def test_device_none_of_to_device_is_the_default_device(private):
+    t = sx.zeros(3, device=private)
+    assert t.to_device(None).device is sx.device() is not private
+    assert t.to_device(private).ptr == t.ptr
 
 
 def test_method_of_cpp_binds():
