@@ -4,6 +4,8 @@
 - ``machine``: the facts, each of which is found out when it is first asked for
 - ``probe``: imports, drivers and devices, tried in a process of its own because they may crash;
   ``self_test`` has the tests of a device; ``processes`` runs the process and reads its report
-- ``checks``: one function for each thing that can be wrong; a new check is a new function there
+- ``checks``: all checks, one function for each thing that can be wrong, by subject in
+  ``runtime_checks``, ``driver_checks``, ``gpu_checks`` and ``feature_checks``; ``finding``: what
+  they yield
 - ``report``: facts and findings as text and as JSON
 """

@@ -5,7 +5,7 @@ import json
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
-from sycl_ext._doctor.checks import Finding
+from sycl_ext._doctor.finding import Finding
 from sycl_ext._doctor.machine import SCHEMA, Machine, Step
 from sycl_ext._setup.hierarchy import explain_hierarchy
 

@@ -77,7 +77,8 @@ PURE = (
     "_tensor/indexing",
     "_devices/description",
     *(f"_setup/{name}" for name in ("checkout", "hierarchy", "icd", "prefix", "startup")),
-    *(f"_doctor/{name}" for name in ("checks", "machine", "processes", "report")),
+    *(f"_doctor/{name}" for name in ("checks", "finding", "machine", "processes", "report")),
+    *(f"_doctor/{name}_checks" for name in ("driver", "feature", "gpu", "runtime")),
     *(f"_hardware/{name}" for name in ("kernel", "page", "processes", "report", "table")),
 )
 

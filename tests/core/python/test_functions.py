@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public functions that are written in C++, each called in every way with everything."""
 
-import functools
 import inspect
 import pickle
 

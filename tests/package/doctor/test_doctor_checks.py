@@ -9,7 +9,7 @@ from doctor_facts import BROKEN, CPU, GPU, ICD, steps_with, well
 from sycl_ext._cli import doctor as command
 from sycl_ext._cli import main
 from sycl_ext._doctor import checks, report
-from sycl_ext._doctor.checks import Finding
+from sycl_ext._doctor.finding import Finding
 from sycl_ext._doctor.machine import Driver, Library
 
 

@@ -8,7 +8,7 @@ import pytest
 import environments
 from doctor_facts import BROKEN, EMPTY, NO_LIBSYCL, ROOT, well
 from sycl_ext._doctor import machine
-from sycl_ext._doctor.checks import Finding
+from sycl_ext._doctor.finding import Finding
 from sycl_ext._setup import startup
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import environments
 from doctor_facts import EMPTY, TESTS, card_at
-from sycl_ext._doctor.checks import Finding
+from sycl_ext._doctor.finding import Finding
 from sycl_ext._doctor.machine import SCHEMA, is_libsycl
 
 #: Starts a program without the right of root to open every file.

@@ -10,7 +10,7 @@ import pytest
 
 import environments
 from stand_in_build import NO_ICD_FILES
-from sycl_ext._doctor import checks
+from sycl_ext._doctor import driver_checks
 from sycl_ext._doctor.machine import Driver, Machine
 from sycl_ext._setup import icd
 
@@ -175,7 +175,7 @@ except sx.SyclError as error:
     environment = {"OCL_ICD_FILENAMES": str(spaced_driver), "PYTHONWARNINGS": "ignore"}
     assert "OpenCL CPU driver has a space" in environments.python(program, environment)
     machine = Machine(drivers=(Driver(str(spaced_driver), "OCL_ICD_FILENAMES"),))
-    (finding,) = checks.space(machine)
+    (finding,) = driver_checks.space(machine)
     cure = f'{finding.cure} && printf %s "$OCL_ICD_FILENAMES"'
     home = {**os.environ, "HOME": str(tmp_path)}
     exported = subprocess.run(["sh", "-c", cure], check=True, env=home, capture_output=True)

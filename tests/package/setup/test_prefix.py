@@ -12,7 +12,7 @@ import pytest
 
 import environments
 from sycl_ext import _core
-from sycl_ext._doctor import checks
+from sycl_ext._doctor import driver_checks
 from sycl_ext._doctor.machine import Machine
 from sycl_ext._setup import icd, prefix
 
@@ -230,7 +230,7 @@ def test_doctor_names_a_driver_that_is_not_loaded(environment, monkeypatch):
     reason = icd.trouble(None, ())
     assert f"{driver} {icd.REFUSED}every user may write to {driver}" in reason
     machine = Machine(environment={}, _named=[], devices=())
-    (finding,) = checks.driver(machine)
+    (finding,) = driver_checks.driver(machine)
     assert reason.split(icd.REFUSED)[1].split(";")[0] in finding.cause
     assert finding.cure == f"export OCL_ICD_FILENAMES={driver}"
     assert icd.refused_driver({"OCL_ICD_FILENAMES": str(driver)}) is None  # the cure

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of the doctor: features of a device, and memory that other processes open."""
+
+from collections.abc import Iterator
+
+from sycl_ext._doctor.finding import INSTALL_GPU, UPGRADES, Finding, how, listed, unset
+from sycl_ext._doctor.machine import RANKS, SELECTORS, Machine
+from sycl_ext._setup.icd import INSTALL_CPU
+
+#: What to do if a device of this kind fails a test that needs none of these packages.
+DRIVER_UPGRADES = {
+    "cpu": "python -m pip install --upgrade intel-opencl-rt",
+    "gpu": "sudo apt-get install --only-upgrade libze-intel-gpu1 intel-opencl-icd",
+}
+ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
+#: What to do if the kernel refuses ``pidfd_getfd`` to every process, by its error.
+ALLOW_GETFD = {
+    "ENOSYS": ("docker run --security-opt seccomp=unconfined IMAGE", "or a kernel since 5.6"),
+    "EPERM": ("docker run --cap-add SYS_PTRACE IMAGE", "with the rest of your command"),
+}
+#: Words of a failed test -> what they mean, and the cure.
+MEANINGS = {
+    "pidfd_getfd": ("", ALLOW_PTRACE),
+    "INVALID_ARGUMENT": (
+        "; a driver says so of a handle where the host has no peer access between two cards, or "
+        "where a mask hides the card of the handle",
+        "xpu-smi topology -m",
+    ),
+}
+
+
+def self_test(machine: Machine) -> Iterator[Finding]:
+    """A device fails a test."""
+    kinds = {f"device {device.id}": device.device_type for device in machine.devices}
+    for step in machine.steps:
+        who, _, test = step.name.partition(": ")
+        if not step.went_wrong or (step.name != "exit" and who not in kinds):
+            continue
+        cure = UPGRADES.get(test) or DRIVER_UPGRADES.get(kinds.get(who, "cpu"), INSTALL_GPU)
+        meant = ""
+        if test == "second process":
+            rows = (row for word, row in MEANINGS.items() if word in step.detail)
+            meant, cure = next(rows, ("", cure))
+        at_exit = f"the process {how(step)} at exit"
+        problem = f"{who}: the test {test!r} {how(step)}" if test else at_exit
+        yield Finding(problem, step.detail + meant, cure)
+
+
+def ptrace_scope(machine: Machine) -> Iterator[Finding]:
+    """The kernel keeps processes from opening each other's device memory."""
+    takes_descriptors = any(device.backend == "level_zero" for device in machine.devices)
+    if not machine.ptrace_scope or not takes_descriptors:
+        return
+    for_one = (
+        "or, for one process: let the process that has the memory call sycl_ext.ipc.handle(t, "
+        "peer=PID), or start it from the one that opens"
+    )
+    yield Finding(
+        "a process may not open the device memory of another one with sycl_ext.ipc.open",
+        f"kernel.yama.ptrace_scope is {machine.ptrace_scope}, and the driver takes a file "
+        "descriptor out of the other process, which needs the rights of a debugger",
+        ALLOW_PTRACE,
+        for_one if machine.ptrace_scope == 1 else "",
+        "warning",
+    )
+
+
+def pidfd_getfd(machine: Machine) -> Iterator[Finding]:
+    """The kernel lets no process take a descriptor of another one."""
+    takes_descriptors = any(device.backend == "level_zero" for device in machine.devices)
+    if not machine.pidfd_getfd or not takes_descriptors:
+        return
+    cure, then = ALLOW_GETFD.get(machine.pidfd_getfd, ALLOW_GETFD["EPERM"])
+    yield Finding(
+        "no process may open the device memory of another one with sycl_ext.ipc.open",
+        f"the call pidfd_getfd is refused even for a process's own descriptor "
+        f"({machine.pidfd_getfd}), as by the filter (seccomp) of a container",
+        cure,
+        then,
+        "warning",
+    )
+
+
+def hidden_peers(machine: Machine) -> Iterator[Finding]:
+    """A rank sees its own GPU alone, so it reaches the memory of no other rank."""
+    ranks = [name for name in RANKS if name in machine.environment]
+    names = [name for name in SELECTORS if name in machine.environment]
+    seen, there = (
+        [device for device in devices if device.device_type == "gpu"]
+        for devices in (machine.devices, machine.devices_without_selector)
+    )
+    if not ranks or not seen or len(seen) >= len(there):
+        return
+    yield Finding(
+        f"this rank ({ranks[0]}) sees {len(seen)} of the {len(there)} GPUs",
+        f"{' and '.join(names)} hides the others, and a process opens no handle of a hidden GPU's "
+        "memory, nor copies directly from there",
+        unset(" and ".join(names)),
+        f"and let each rank choose its GPU by its number: sycl_ext.devices()[int(os.environ"
+        f"['{ranks[0]}'])]; without handles between ranks the mask is right",
+        "warning",
+    )
+
+
+def no_fp64(machine: Machine) -> Iterator[Finding]:
+    """A device has no double precision."""
+    if lacking := [device for device in machine.devices if not device.fp64]:
+        yield Finding(
+            f"no double precision (fp64) on device {listed(lacking)}",
+            "the hardware has none, as on Intel Arc and many integrated GPUs: float64 arrays can "
+            "be shared and copied, but kernels that compute with float64 fail",
+            "export OverrideDefaultFP64Settings=1 IGC_EnableDPEmulation=1",
+            "which emulates it on Arc, slowly (integrated GPUs may hang); better: compute in "
+            'float32, as in x.astype("float32")',
+            "warning",
+        )
+
+
+def no_usm(machine: Machine) -> Iterator[Finding]:
+    """A device has no unified shared memory."""
+    if lacking := [device for device in machine.devices if not device.usm_types]:
+        yield Finding(
+            f"no unified shared memory (USM) on device {listed(lacking)}",
+            "its driver does not implement it, so nothing can be allocated or shared there",
+            "python -m sycl_ext devices",
+            f"and choose another device; if it lists no other: {INSTALL_CPU}",
+            "warning",
+        )
+
+
+CHECKS = (self_test, ptrace_scope, pidfd_getfd, hidden_peers, no_fp64, no_usm)
