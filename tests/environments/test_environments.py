@@ -23,6 +23,9 @@ LONG_ON_REAL_DRIVERS = (
     ("neo_v1", "../package/tensor"),
     ("neo_v2", environments.PYTHON_OF_THE_CORE),
     ("neo_v2", environments.DEVICES),
+    ("neo_v1", environments.PROTOCOLS),
+    ("neo_opencl", environments.PROTOCOLS),
+    *((name, environments.EXCHANGE) for name in ("neo_v1", "neo_v2", "neo_opencl")),
 )
 
 

@@ -159,6 +159,7 @@ PYTHON_OF_THE_CORE = " ".join(
     )
 )
 DEVICES = "../package/devices ../package/negotiation"
+PROTOCOLS, EXCHANGE = "../package/protocols", "../package/exchange"
 ON_INTEL_GPUS = (
     "contexts",
     PYTHON_OF_THE_CORE,
@@ -166,6 +167,8 @@ ON_INTEL_GPUS = (
     DEVICES,
     *("../core/dlpack", "../core/tensor", "../core/runtime"),
     "../package/test_roundtrips.py",
+    PROTOCOLS,
+    EXCHANGE,
 )
 #: Devices of real drivers, which `make neo` fetches: not for every day.
 REAL_DRIVERS = {
@@ -179,7 +182,11 @@ REAL_DRIVERS = {
         *ON_INTEL_GPUS,
         folder="stand_in_gpu",
     ),
-    "neo_opencl": _real(real_drivers.opencl_gpus, "../core/dlpack", folder="opencl_gpu_pair"),
+    "neo_opencl": _real(
+        real_drivers.opencl_gpus,
+        *("../core/dlpack", PROTOCOLS, EXCHANGE),
+        folder="opencl_gpu_pair",
+    ),
     "pocl": _real(
         real_drivers.pocl,
         "../core/base",

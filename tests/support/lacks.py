@@ -29,7 +29,7 @@ BY_COMPUTE_UNITS = (
     "test_sub_device_of_a_sub_device_has_both_parents",
     "test_pickled_tensor_of_an_unnamed_sub_device_arrives_on_its_parent",
 )
-#: Tests of `tests/core/dlpack` that read back what a copy wrote.
+#: Tests of `tests/core/dlpack` and `tests/package/protocols` that read back what a copy wrote.
 BY_COPIES = (
     "test_export_for_a_queue_runs_no_python_of_ours",
     "test_export_under_a_usm_device_is_usm",
@@ -39,6 +39,24 @@ BY_COPIES = (
     "test_null_deleter_is_never_called",
     "test_null_strides_are_compact",
     "test_null_shape_and_strides_of_0_dimensions",
+    "test_result_is_of_the_requested_kind",
+    "test_exchange_to_a_device_returns_the_requested_kind",
+    "test_to_device_returns_the_requested_kind",
+    "test_dlpack_may_be_made_of_the_description",
+    "test_exchange_is_a_view_where_one_is_possible",
+    "test_direct_call_gets_a_view",
+    "test_import_of_dpnp_does_not_wait_for_its_queue",
+    "test_export_of_a_subclass_is_the_one_that_counts",
+    "test_host_device_types_are_the_host",
+    "test_negative_strides_arrive_as_a_copy",
+    "test_dpnp_export_with_an_offset_is_imported",
+    "test_dpnp_asarray_gets_the_memory_of_the_sub_device",
+    "test_direct_dpnp_construction_gives_what_from_dlpack_gives",
+    "test_subclass_without_methods_is_read_as_its_base",
+    "test_stride_of_a_length_of_1_is_ignored",
+    "test_scalar_of_an_exchanged_dtype_is_taken",
+    "test_device_that_is_not_of_sycl_is_reached_by_a_copy_alone",
+    "test_description_of_an_ndarray_subclass_is_ignored",
 )
 WITHOUT_SYSTEM_USM = {
     "host memory": SYSTEM,
@@ -58,6 +76,10 @@ WITHOUT_SYSTEM_USM = {
     "test_arrays_that_numpy_does_not_export": SYSTEM,
     "test_cycle_that_others_hold_is_not_collected": SYSTEM,
     "test_pickled_host_memory_arrives_as_host_usm": SYSTEM,
+    "producer of copies": SYSTEM,
+    "test_exchange_is_a_view_where_one_is_possible[from_dlpack1-a host view]": SYSTEM,
+    "test_refusal_of_a_view_leads_to_a_copy": SYSTEM,
+    "test_host_device_types_are_the_host[from_dlpack(copy=False)]": SYSTEM,
     **{
         f"test_device_of_the_memory_is_chosen[numpy-{importer}]": SYSTEM
         for importer in ("from_dlpack", "as_tensor")
@@ -85,6 +107,7 @@ NEO = {
     "test_borrowed_memory_without_pending_work_is_returned_at_once[True]": LATER,
     "test_ways_read_arrays_of_each_producer[dpnp]": KERNELS,
     "test_advice_of_an_operator_works": KERNELS,
+    "test_memory_that_a_refusal_advises_is_shared_without_a_copy": KERNELS,
     "test_pending_work_is_not_waited_for": KERNELS,
     "test_form[SyclContext]": "both cards are of the default context, so it names none of them",
     "xpu without a GPU": "there are GPUs",
@@ -100,6 +123,7 @@ NEO_LEVEL_ZERO = {
     **NEO,
     "USM of another context": CONTEXTS,
     "test_context": CONTEXTS,
+    "test_memory_of_another_context_than_it_says": CONTEXTS,
     "test_memory_is_not_that_of_a_context_which_others_name": CONTEXTS,
 }
 #: Environment -> what its tests cannot use: a fixture, or the name of a test -> the reason.
@@ -125,6 +149,7 @@ LACKS: dict[str, dict[str, str]] = {
     "neo_opencl": {
         **WITHOUT_SYSTEM_USM,
         "USM of another context": CONTEXTS,
+        "test_memory_of_another_context_than_it_says": CONTEXTS,
         **dict.fromkeys(BY_COPIES, UNMOVED),
     },
     "pocl": {

@@ -67,7 +67,7 @@ def torch_of(methods: dict[str, Any]) -> Any:
 def dpnp_of(methods: dict[str, Any]) -> Any:
     dpnp = pytest.importorskip("dpnp")
     array = type("Sub", (dpnp.ndarray,), methods)((3,), dtype="int32")
-    array[:] = dpnp.arange(3, dtype="int32")
+    array[:] = dpnp.asarray(np.arange(3, dtype="int32"))
     return array
 
 

@@ -18,6 +18,7 @@ def test_negative_strides_arrive_as_a_copy(way, usm_type):
         taken = WAYS[way].call(tensor)
         assert bits(taken) == bits(array)
         assert min(taken.strides) > 0
+    tensor, _ = LAYOUTS["reversed"].tensor("float32", "shared")
     with pytest.raises(BufferError, match="negative stride"):
         np.from_dlpack(tensor, device="cpu", copy=False)
 

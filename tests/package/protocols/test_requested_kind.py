@@ -75,8 +75,8 @@ def test_host_array_is_copied_once():
 @pytest.mark.parametrize("copy", [None, True])
 def test_to_device_returns_the_requested_kind(kind, copy):
     tensor = sx.as_tensor(VALUES).copy(usm_type="shared")
-    moved = tensor.to_device(0, usm_type=kind, copy=copy)
-    assert (moved.usm_type, moved.device) == (kind, sx.device(0))
+    moved = tensor.to_device(sx.device(), usm_type=kind, copy=copy)
+    assert (moved.usm_type, moved.device) == (kind, sx.device())
     assert (moved.ptr == tensor.ptr) == (kind == "shared" and copy is None)
     assert moved.to_numpy().tobytes() == VALUES.tobytes()
 
@@ -118,20 +118,20 @@ def test_exchange_to_a_device_returns_the_requested_kind(source, kind, device):
 
 def test_exchange_of_each_kind_is_kept_apart():
     """The core keeps decisions for a consumer, and the kind is a part of the question."""
-    tensor = sx.as_tensor(VALUES).copy(usm_type="shared")
+    tensor, default = sx.as_tensor(VALUES).copy(usm_type="shared"), sx.device()
     for _ in range(3):
-        kinds = [sx.exchange(tensor, 0, usm_type=kind).usm_type for kind in (None, *KINDS)]
+        kinds = [sx.exchange(tensor, default, usm_type=kind).usm_type for kind in (None, *KINDS)]
         assert kinds == ["shared", *KINDS]
-        assert sx.explain(tensor, 0, usm_type="host").copies == 1
-        assert sx.explain(tensor, 0).copies == 0
+        assert sx.explain(tensor, default, usm_type="host").copies == 1
+        assert sx.explain(tensor, default).copies == 0
 
 
 def test_exchange_without_a_copy_refuses_another_kind():
-    tensor = sx.as_tensor(VALUES).copy(usm_type="shared")
-    assert sx.exchange(tensor, 0, usm_type="shared", copy=False).ptr == tensor.ptr
-    plan = sx.explain(tensor, 0, usm_type="host", copy=False)
+    tensor, default = sx.as_tensor(VALUES).copy(usm_type="shared"), sx.device()
+    assert sx.exchange(tensor, default, usm_type="shared", copy=False).ptr == tensor.ptr
+    plan = sx.explain(tensor, default, usm_type="host", copy=False)
     with pytest.raises(sx.CopyRefusedError) as refused:
-        sx.exchange(tensor, 0, usm_type="host", copy=False)
+        sx.exchange(tensor, default, usm_type="host", copy=False)
     assert (plan.error, plan.reason) == (sx.CopyRefusedError, str(refused.value))
 
 
