@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/waiting.hpp"
+#include "python/deleters.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/extension_api.hpp"
 #include "runtime/devices/device_info.hpp"
@@ -72,6 +73,7 @@ void bind_devices(py::module_& m) {
                                   lacks_gil,           takes_signals, handle_signals,
                                   started_this_thread};
   interpreter = &python;
+  m.def("end_deleters", &end_deleters);
   answer_for_dpctl();
   make_room = ask_handler_for_room;
 #ifndef NDEBUG

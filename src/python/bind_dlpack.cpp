@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "python/capsule.hpp"
+#include "python/deleters.hpp"
 #include "python/exchange_api.hpp"
 #include "python/exchange_api_import.hpp"
 #include "python/imports.hpp"

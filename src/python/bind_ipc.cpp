@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bind_ipc.hpp"
 
+#include "python/deleters.hpp"
 #include "runtime/memory/host_registration.hpp"
 #include "runtime/memory/ipc.hpp"
 

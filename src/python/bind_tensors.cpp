@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "python/capsule.hpp"
+#include "python/deleters.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/exchange_api.hpp"
 #include "python/host_arrays.hpp"

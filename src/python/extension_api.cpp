@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "python/deleters.hpp"
 #include "python/imports.hpp"
 #include "runtime/memory/usm_pointers.hpp"
 #include "runtime/sycl/runtimes.hpp"

@@ -7,7 +7,6 @@
 #include <Python.h>
 
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "base/forced_unwind.hpp"
@@ -198,26 +197,6 @@ inline bool started_this_thread() noexcept {
     answer = hang_at_thread_end(find_in_threading) ? yes : no;
   }
   return answer == yes;
-}
-
-// The implementation of Interpreter::call_deleter.  The deleter runs with the GIL, as it does where
-// a consumer drops its array.  Many a deleter takes the GIL itself, in a destructor that is
-// noexcept (torch's, in a thread of ours): at the end of the interpreter, that would end the
-// process.
-inline void call_deleter_of_others(void (*deleter)(void*), void* object) {
-  if (python_is_gone()) return;
-  std::optional<TakenGil> taken;
-  if (!is_current()) taken.emplace();
-  const SavedException saved;
-  hang_at_thread_end([&] { deleter(object); });
-}
-
-// Drops a reference from any thread, with or without the GIL.
-inline void release_python_object(void* object) {
-  if (!object || !python_is_alive()) return;
-  const TakenGil taken;
-  const SavedException saved;
-  drop(static_cast<PyObject*>(object));
 }
 
 }  // namespace sycl_ext

@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "python/deleters.hpp"
+
 namespace sycl_ext {
 
 namespace {

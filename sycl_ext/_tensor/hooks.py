@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects the core to the package.  Imported by ``_core.py``."""
 
+import atexit
+
 from sycl_ext import _core
 from sycl_ext._debug.trace import LOGGED
 from sycl_ext._devices import device, memory_use
@@ -42,5 +44,6 @@ def connect() -> None:
         is_refusal=is_refusal,
         trace=LOGGED,
     )
+    atexit.register(_core.end_deleters)
     runtimes.warn_of_others()
     runtimes.prepare_for_no_device()

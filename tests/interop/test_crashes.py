@@ -132,3 +132,22 @@ def test_tensorflow_objects_are_refused(make):
         """
     )
     assert done.stdout.endswith("refused\n"), done.stderr
+
+
+# ---- the end of the process ----------------------------------------------------------------------
+
+
+def test_memory_of_torch_that_a_copy_uses_at_exit():
+    """torch's deleter releases the GIL, and takes it again in a destructor that is noexcept."""
+    done = alone(
+        """
+        import torch
+        import sycl_ext as sx
+        large = torch.ones(1 << 26, dtype=torch.int32)  # whose release takes a while
+        view, target = sx.from_dlpack(large)[:100_000], sx.empty(100_000, "int32")
+        target.copy_from(view, wait=False)
+        view.copy_from(target, wait=False)
+        del large, view, target
+        """
+    )
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout}{done.stderr}"

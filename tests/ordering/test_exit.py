@@ -28,3 +28,50 @@ del taken
 """,
         gpu_environment,
     )
+
+
+def test_deleter_that_has_begun_ends_before_the_interpreter(gpu_environment):
+    """It may take the GIL again in a destructor of C++, where CPython would end the process."""
+    printed = environments.python(
+        BORROWED
+        + """
+import time
+
+begun = threading.Event()
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def deleter(address):
+    begun.set()
+    time.sleep(0.5)  # without the GIL
+    print("ended", flush=True)
+
+taken = take()
+del taken
+adapter.fakegpu_set_delay_us(0)
+assert begun.wait(60)
+""",
+        gpu_environment,
+    )
+    assert printed.split() == ["ended"]
+
+
+def test_other_threads_call_no_deleters_at_exit(gpu_environment):
+    """The callback was registered before the package's own, so it is called after that one."""
+    environments.python(
+        """
+import atexit, time
+
+@atexit.register
+def end_the_copy():
+    adapter.fakegpu_set_delay_us(0)
+    time.sleep(0.5)
+
+"""
+        + BORROWED
+        + """
+deleter = ctypes.CDLL(None).abort
+taken = take()
+del taken
+""",
+        gpu_environment,
+    )
