@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/shared_work.hpp"
 #include "runtime/devices/device_table.hpp"
+#include "runtime/memory/pools.hpp"
 
 namespace sycl_ext {
 
@@ -16,12 +17,13 @@ namespace {
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
 // A block is large enough that the cost of its command is small, and a short copy still consists of
-// several pieces.  With a third block the device has work even while the host is late, for example
-// because it naps between two questions.
-constexpr std::size_t largest_block = 2 * mebibyte, smallest_block = mebibyte;
+// several pieces.  Larger blocks, more threads of the host: measured on an H100, whose link is
+// faster than eight threads (docs/develop/hardware_h100.md).
+constexpr std::size_t largest_block = 4 * mebibyte, smallest_block = mebibyte;
+constexpr int usual_threads = 8;
+// With a third block the device has work even while the host is late, for example because it naps
+// between two questions.  But a block that the pool does not keep costs more than its copy.
 constexpr int usual_blocks = 3;
-// One thread of the host copies more slowly than a link of a card, and four copy faster.
-constexpr int usual_threads = 4;
 // The least that is worth the time of waking another thread.
 constexpr std::size_t least_of_thread = mebibyte / 4;
 
@@ -55,7 +57,8 @@ StagingPlan staging_plan(std::size_t nbytes) noexcept {
     return {block_bytes, measured.blocks, measured.threads};
   }
   const std::size_t quarter = (nbytes / 4 + 4095) / 4096 * 4096;
-  return {std::clamp(quarter, smallest_block, largest_block), usual_blocks,
+  const std::size_t block_bytes = std::clamp(quarter, smallest_block, largest_block);
+  return {block_bytes, std::min(usual_blocks, static_cast<int>(host_usm_kept / block_bytes)),
           std::clamp(processors() / 2, 1, usual_threads)};
 }
 

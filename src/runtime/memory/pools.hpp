@@ -13,13 +13,16 @@
 
 namespace sycl_ext {
 
+// The bytes of 'host' USM that the pool of an entry keeps, for copies through the host, because
+// allocating it costs more than such a copy.
+inline constexpr std::size_t host_usm_kept = std::size_t{8} << 20;
+
 struct EntryPools {
-  // Pools of 'device', 'shared' and 'host' USM. More host USM is kept, for copies through the host,
-  // because allocating it costs more than such a copy.
+  // Pools of 'device', 'shared' and 'host' USM.
   std::array<BlockPool, allocated_kinds.size()> of_kind{
       BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
       BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
-      BlockPool(std::size_t{8} << 20, std::size_t{4} << 20)};
+      BlockPool(host_usm_kept, host_usm_kept / 2)};
   // Limit for the sum of 'device' and 'shared' USM, in bytes; less than 0: there is no limit.
   std::atomic<std::int64_t> limit{-1};
 };
