@@ -270,12 +270,6 @@ def test_view_on_the_named_device_of_a_tensor_runs_no_python_of_ours(way, usm_ty
             to_device(t, device, None)
 
 
-def test_device_none_of_to_device_is_the_default_device(private):
-    t = sx.zeros(3, device=private)
-    assert t.to_device(None).device is sx.device() is not private
-    assert t.to_device(private).ptr == t.ptr
-
-
 def test_method_of_cpp_binds():
     t = tensor()
     assert t.to_numpy().tolist() == sx.Tensor.to_numpy(t).tolist()

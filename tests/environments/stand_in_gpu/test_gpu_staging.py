@@ -32,15 +32,15 @@ def in_flight(adapter, copy):
     return result, adapter.fakegpu_most_in_flight()
 
 
-@pytest.mark.parametrize("nbytes, blocks", [(3 * MIB, 3), (8 * MIB, 3), (20 * MIB, 2)])
-def test_host_copies_while_the_device_has_the_other_blocks(gpu, adapter, nbytes, blocks):
+@pytest.mark.parametrize(("nbytes", "number"), [(3 * MIB, 3), (8 * MIB, 3), (20 * MIB, 2)])
+def test_host_copies_while_the_device_has_the_other_blocks(gpu, adapter, nbytes, number):
     """In one command, neither would work while the other does; the pool keeps 8 MiB."""
     array = values((nbytes // 4,), "int32")
     tensor = sx.empty(array.shape, "int32", device=gpu)
     _, most = in_flight(adapter, lambda: tensor.copy_from(array))
-    assert most == blocks
+    assert most == number
     back, most = in_flight(adapter, lambda: tensor.to_numpy())
-    assert most == blocks
+    assert most == number
     assert bits(back) == bits(array)
 
 

@@ -105,3 +105,9 @@ def test_queue_of_a_private_context_takes_a_copy(private):
     assert copy.ptr != ours.ptr
     with pytest.raises(sx.CopyRefusedError):
         sx.as_tensor(ours, device=queue, copy=False)
+
+
+def test_device_none_of_to_device_is_the_default_device(private):
+    t = sx.zeros(3, device=private)
+    assert t.to_device(None).device is sx.device() is not private
+    assert t.to_device(private).ptr == t.ptr
