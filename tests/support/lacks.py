@@ -13,6 +13,7 @@ UNMOVED = "without a device, OpenCL copies by kernels, which move no data"
 LATER = "a GPU says a moment later that its queue is idle"
 MAPPED = "without a device, virtual memory cannot be mapped"
 CONTEXTS = "the driver has one list of USM for all contexts"
+TWO_CONTEXTS = "no command knows two contexts' memory"
 PCI = "without a device, the driver knows no PCI address"
 PARTITIONS = "PoCL makes no partitions"
 SUB_GROUPS = "PoCL links no kernel with sub-groups, such as those of dpnp for sums and products"
@@ -29,7 +30,7 @@ BY_COMPUTE_UNITS = (
     "test_sub_device_of_a_sub_device_has_both_parents",
     "test_pickled_tensor_of_an_unnamed_sub_device_arrives_on_its_parent",
 )
-#: Tests of `tests/core/dlpack` and `tests/package/protocols` that read back what a copy wrote.
+#: Tests of `tests/core/dlpack`, and of protocols and exchanges, that read back what a copy wrote.
 BY_COPIES = (
     "test_export_for_a_queue_runs_no_python_of_ours",
     "test_export_under_a_usm_device_is_usm",
@@ -57,6 +58,20 @@ BY_COPIES = (
     "test_scalar_of_an_exchanged_dtype_is_taken",
     "test_device_that_is_not_of_sycl_is_reached_by_a_copy_alone",
     "test_description_of_an_ndarray_subclass_is_ignored",
+    "test_conversion_function_is_right_or_refused",
+    "test_copy_for_a_consumer_is_made_once",
+    "test_function_of_a_library_is_given_its_array",
+    "test_layout_of_usm_ndarray_survives",
+    "test_layout_survives_the_pickle",
+    "test_unpickling_needs_no_registration",
+    "test_exception_leaves_the_tensor_as_it_was",
+    "test_failed_request_is_given_up",
+    "test_memory_with_gaps_is_staged",
+    "test_read_only_memory",
+    "test_request_is_copied_back_when_it_is_done",
+    "test_request_that_is_never_made_keeps_no_memory",
+    "test_signal_during_a_wait_loses_no_data",
+    "test_staged_memory_for_reading_is_not_written_back",
 )
 WITHOUT_SYSTEM_USM = {
     "host memory": SYSTEM,
@@ -142,7 +157,7 @@ LACKS: dict[str, dict[str, str]] = {
         "test_free_memory_shrinks_with_an_allocation": "OpenCL does not tell free memory",
         "tiles": "its partitions are those of a CPU device",
         "test_gpus_share_one_context": "each GPU is a platform of its own",
-        "test_private_context_is_copied_to_the_default": "no command knows two contexts' memory",
+        "test_private_context_is_copied_to_the_default": TWO_CONTEXTS,
     },
     "neo_v1": NEO_LEVEL_ZERO,
     "neo_v2": NEO_LEVEL_ZERO,
@@ -151,6 +166,13 @@ LACKS: dict[str, dict[str, str]] = {
         "USM of another context": CONTEXTS,
         "test_memory_of_another_context_than_it_says": CONTEXTS,
         **dict.fromkeys(BY_COPIES, UNMOVED),
+        **{
+            f"test_empty_array_has_an_address_in_the_context_of_dpnp[device-{where}-None]": (
+                TWO_CONTEXTS
+            )
+            for where in ("private", "half")
+        },
+        "test_queue_in_the_list_is_that_of_the_copy": TWO_CONTEXTS,
     },
     "pocl": {
         **WITHOUT_SYSTEM_USM,
