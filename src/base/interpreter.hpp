@@ -27,7 +27,8 @@ struct Interpreter {
   // exception stays set, and one that the deleter sets is cleared.  Nothing is called when the
   // interpreter has ended, or another thread is ending it: the system takes the memory back.
   void (*call_deleter)(void (*deleter)(void*), void* object);
-  // Whether the calling thread would have to take the GIL for a deleter of other code.
+  // Whether the calling thread has come without the GIL: it neither holds it, nor has released it
+  // by `release_gil`.
   bool (*lacks_gil)() noexcept;
   // Whether a signal may end the wait of the calling thread.
   bool (*is_interruptible)() noexcept;

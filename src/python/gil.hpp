@@ -69,8 +69,8 @@ inline bool is_current() noexcept {
 }
 inline bool holds_gil() noexcept { return python_is_alive() && is_current(); }
 
-// Whether this thread would have to take the GIL to use Python.
-inline bool lacks_gil() noexcept { return python_is_alive() && !is_current(); }
+// Whether this thread has come without the GIL, so the caller of the core may hold locks.
+inline bool lacks_gil() noexcept { return !released_state && python_is_alive() && !is_current(); }
 
 // Whether the interpreter has ended, or another thread is ending it.
 inline bool python_is_gone() noexcept { return !python_is_alive() && !is_current(); }

@@ -249,11 +249,12 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
 
 // Other code releases the owner with the GIL, and a thread that takes the GIL must hold no lock,
 // nor be waited for by a thread with the GIL.  A thread that comes without it may be one of the
-// runtime, in a host task, or may hold the lock of a queue.  The background thread is neither.
+// runtime, in a host task; and it, or the runtime that this package calls, may hold the lock of a
+// queue.
 bool Allocation::is_owner_left() const noexcept {
   if (is_ours() || kept_block() || is_freeing()) return false;
   const Interpreter* const python = interpreter;
-  return python && python->lacks_gil();
+  return python && (is_in_runtime() || python->lacks_gil());
 }
 
 void Allocation::free_or_defer(const Allocation* block) noexcept {

@@ -23,7 +23,9 @@ std::atomic<bool (*)() noexcept> has_gil{nullptr};  // of check_gil_at_runtime_c
 // thread is about to fork.
 std::atomic<int> brief{0}, unfinished{0};
 std::atomic<bool> forking{false};
-// How many brief calls this thread is in.  Only the outermost one is counted in `brief`.
+// How many calls this thread is in, and how many brief ones.  Only the outermost brief one is
+// counted in `brief`.
+thread_local int own_calls __attribute__((tls_model("initial-exec"))) = 0;
 thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
 
 // The part of `brief` that is this thread's.
@@ -115,6 +117,7 @@ void enter(const char* what, std::atomic<int>* count) noexcept {
 }  // namespace
 
 RuntimeCall::RuntimeCall(const char* what, bool waits) noexcept : waits_(waits) {
+  ++own_calls;
   if (waits) {
     enter(what, &unfinished);
     return;
@@ -130,6 +133,7 @@ RuntimeCall::RuntimeCall(const char* what, bool waits) noexcept : waits_(waits) 
 }
 
 RuntimeCall::~RuntimeCall() {
+  --own_calls;
   if (waits_) {
     --unfinished;
     return;
@@ -139,6 +143,8 @@ RuntimeCall::~RuntimeCall() {
 }
 
 void check_gil_at_runtime_calls(bool (*holds_gil)() noexcept) noexcept { has_gil = holds_gil; }
+
+bool is_in_runtime() noexcept { return own_calls > 0; }
 
 bool is_process_ending() noexcept { return ending.load(std::memory_order_relaxed); }
 

@@ -46,6 +46,9 @@ class RuntimeCall {
   const bool waits_;
 };
 
+// Whether this thread is in such a call, in which the runtime may hold the lock of a queue.
+bool is_in_runtime() noexcept;
+
 // Makes such a call.  Exceptions of SYCL become Error(runtime) with their text.
 template <class Call>
 auto locked_call(const char* what, Call&& call) -> decltype(call()) {
