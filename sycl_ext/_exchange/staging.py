@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sycl_ext import _core
 from sycl_ext._exchange import mpi
+from sycl_ext._negotiation.errors import is_of_signal_handler
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.host_view import HostView, host_view
@@ -156,8 +157,10 @@ class StagedRequest:
         _pending.add(self)
         try:
             self.request = start(memory)
-        except Exception:  # after Ctrl-C the memory stays, because MPI may use it
-            self._forget()
+        except Exception as error:
+            # After Ctrl-C, or another signal, the memory stays, because MPI may use it.
+            if not is_of_signal_handler(error):
+                self._forget()
             raise
 
     def wait(self) -> None:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions of the exchange, and what other exceptions mean. Pure Python."""
 
-import functools
-import signal
+import inspect
+import sys
 import threading
 from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType, TracebackType
-from typing import Any, Final
+from itertools import pairwise
+from types import FrameType, TracebackType
+from typing import Final
 
 
 class ExchangeError(BufferError):
@@ -41,31 +42,56 @@ def is_refusal(error: Exception) -> bool:
     A signal handler may raise while the library is asked, mostly because time is over. Another way
     would then be tried, and nobody would hear of it.
     """
-    return not isinstance(error, _NO_REFUSALS) and not _is_of_signal_handler(error)
+    return not isinstance(error, _NO_REFUSALS) and not is_of_signal_handler(error)
 
 
-def _is_of_signal_handler(error: Exception) -> bool:
-    """Return whether an exception passed through the code of a signal handler of this process."""
+class SuppressRefusals:
+    """Suppresses every `Exception` in its ``with`` block, but not that of a signal handler."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _cls: object, error: BaseException | None, _traceback: object) -> bool:
+        return isinstance(error, Exception) and not is_of_signal_handler(error)
+
+
+def is_of_signal_handler(error: Exception) -> bool:
+    """Return whether an exception passed through a call of a signal handler."""
     if threading.current_thread() is not threading.main_thread():
         return False  # Python calls no handlers there
-    passed = set(_codes_of(error.__traceback__))
-    return any(_code_of(signal.getsignal(number)) in passed for number in signal.valid_signals())
+    return any(map(_is_call_of_handler, _ended_frames_of(error.__traceback__)))
 
 
-def _codes_of(traceback: TracebackType | None) -> Iterator[CodeType]:
+def _ended_frames_of(traceback: TracebackType | None) -> Iterator[FrameType]:
+    """Return the frames that an exception has left.
+
+    The others still run. Before Python 3.13, a look at their variables would keep these, above all
+    the exception, which would be a cycle.
+    """
+    running: list[FrameType] = []
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        running.append(frame := frame.f_back)
     while traceback is not None:
-        yield traceback.tb_frame.f_code
+        if traceback.tb_frame not in running:
+            yield traceback.tb_frame
         traceback = traceback.tb_next
 
 
-def _code_of(handler: Any) -> CodeType | None:
-    """Return the code that runs first when a handler of `signal.signal` is called."""
-    if isinstance(handler, functools.partial):
-        return _code_of(handler.func)
-    if isinstance(handler, FunctionType | MethodType):
-        return handler.__code__  # a method has that of its function
-    call = type(handler).__call__ if callable(handler) else None
-    return call.__code__ if isinstance(call, FunctionType) else None
+def _is_call_of_handler(frame: FrameType) -> bool:
+    """Return whether a frame was called with the number of a signal and the frame that called it.
+
+    Python calls every handler so, and nothing else. Which handlers are set does not tell: many a
+    handler sets the earlier one again before it raises.
+    """
+    caller, code, values = frame.f_back, frame.f_code, frame.f_locals
+    arguments = [values.get(name) for name in code.co_varnames[: code.co_argcount]]
+    if code.co_flags & inspect.CO_VARARGS:
+        rest = values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+        arguments += rest if isinstance(rest, tuple) else ()
+    return caller is not None and any(
+        type(number) is int and interrupted is caller for number, interrupted in pairwise(arguments)
+    )
 
 
 def message_of(error: object) -> str:
@@ -73,6 +99,8 @@ def message_of(error: object) -> str:
     try:
         return str(error)
     except Exception as second:
+        if is_of_signal_handler(second):
+            raise
         return f"(its message cannot be read: {type(second).__name__})"
 
 

@@ -8,8 +8,9 @@ protocol.
 import re
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, NamedTuple
+
+from sycl_ext._negotiation.errors import SuppressRefusals, is_of_signal_handler
 
 
 def _negated(tensor: Any) -> str | None:
@@ -76,7 +77,7 @@ def _way_out_of_torch(x: Any) -> str:
         if cls.__name__ in _TORCH_CLASSES and cls.__module__.startswith("torch."):
             return _TORCH_CLASSES[cls.__name__]
     for is_so, way_out in _TORCH_STATES:
-        with suppress(Exception):  # a wrapper answers few questions
+        with SuppressRefusals():  # a wrapper answers few questions
             if is_so(x):
                 return way_out
     return ""
@@ -213,8 +214,9 @@ def definer(cls: type, *names: str) -> type | None:
             try:
                 if name in vars(base):
                     return base
-            except Exception:  # of a key that cannot be compared
-                continue
+            except Exception as error:  # of a key that cannot be compared
+                if is_of_signal_handler(error):
+                    raise
     return None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._devices import queues
+from sycl_ext._negotiation.errors import is_of_signal_handler
 from sycl_ext._negotiation.producers import definer, is_of, known
 
 
@@ -84,7 +85,9 @@ def facts_of(x: object) -> int:
     facts = _core.facts_of_class(type(x))
     try:
         own = object.__getattribute__(x, "__dict__")  # runs no ``__getattribute__`` of the class
-    except Exception:
+    except Exception as error:
+        if is_of_signal_handler(error):
+            raise
         return facts
     if not isinstance(own, dict):
         return facts

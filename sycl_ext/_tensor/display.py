@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
+from sycl_ext._negotiation.errors import is_of_signal_handler
 from sycl_ext._protocols.sources import is_tensor
 
 #: In place of elements that a kernel or a copy may still be writing.
@@ -61,5 +62,7 @@ def _elements(tensor: _core.TensorBase, indent: int = 0) -> str:
         if array is None:
             return PENDING
         return np.array2string(array, separator=", ", prefix=" " * indent)
-    except Exception:  # NumPy may lack the dtype, and errors of commands are for callers that wait
+    except Exception as error:  # NumPy may lack the dtype; callers that wait get those of commands
+        if is_of_signal_handler(error):
+            raise
         return ""

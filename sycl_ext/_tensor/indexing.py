@@ -3,11 +3,12 @@
 
 import operator
 from collections.abc import Sequence
-from contextlib import suppress
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from sycl_ext._negotiation.errors import SuppressRefusals
 
 #: A strided view: offset of its first element, shape and strides, all in elements.
 View: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -100,9 +101,9 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 def _as_ints(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, (bool, str, bytes)):
-        with suppress(Exception):  # an array of another library may raise any exception
+        with SuppressRefusals():  # an array of another library may raise any exception
             return (operator.index(shape),)
-        with suppress(Exception):
+        with SuppressRefusals():
             return tuple(operator.index(length) for length in shape)
     hint = "; pass tuple(x.tolist())" if hasattr(shape, "tolist") else ""
     raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints{hint}")

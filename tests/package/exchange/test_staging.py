@@ -2,6 +2,7 @@
 """`staged`, and requests of MPI.  Of a GPU: ``environments/stand_in_gpu``."""
 
 import re
+import signal
 import subprocess
 from unittest.mock import Mock
 
@@ -176,6 +177,15 @@ def test_request_that_is_never_made_keeps_no_memory():
         sx.mpi.staged_request(tensor, "r", lambda _: 1 // 0)
     with pytest.raises(KeyboardInterrupt):  # MPI may have started, and write to the memory
         sx.mpi.staged_request(tensor, "r", Mock(side_effect=KeyboardInterrupt))
+    assert [staging._pending.pop()._memory.shape, *staging._pending] == [tensor.shape]
+
+    def late(_number, _frame):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    with pytest.raises(TimeoutError):
+        sx.mpi.staged_request(tensor, "r", lambda _: signal.raise_signal(signal.SIGALRM))
+    signal.signal(signal.SIGALRM, before)
     assert [staging._pending.pop()._memory.shape, *staging._pending] == [tensor.shape]
     with pytest.raises(BufferError, match="stage it with mode 'r'"):
         sx.mpi.staged_request(tensor.as_readonly(), "w", Request)

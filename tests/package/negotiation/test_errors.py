@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -32,6 +33,11 @@ def outer(*_):
     function()
 
 
+def once(number, _):
+    signal.signal(number, signal.SIG_IGN)
+    raise TimeIsOverError
+
+
 HANDLERS = {
     "function": function,
     "lambda": lambda *_: function(),
@@ -40,6 +46,7 @@ HANDLERS = {
     "partial": functools.partial(function, 1),
     "partial of a method": functools.partial(Object().method, 1),
     "function that calls another": outer,
+    "function that is set for one signal": once,
 }
 
 
@@ -119,3 +126,59 @@ def test_exception_of_that_class_without_a_signal_is_a_refusal():
             return (2, 0)
 
     assert sx.exchange(Refuses(None, None), np)[0] == 1
+
+
+class Signals:
+    """Gets a signal where other code may raise anything."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __index__(self):
+        signal.raise_signal(self.number)
+        return 1
+
+    def tell(self, *_):
+        signal.raise_signal(self.number)
+        return ""
+
+    __str__ = __repr__ = tell
+
+
+def _display(signals):
+    with np.printoptions(formatter={"float": signals.tell}):
+        return repr(sx.ones(3, usm_type="host"))
+
+
+def _quote(signals):
+    def refuse(_):
+        raise BufferError(signals)
+
+    return sx.exchange(sx.ones(3), refuse)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        _display,
+        _quote,
+        lambda signals: sx.zeros(signals),
+        lambda signals: sx.zeros((3, signals)),
+    ],
+    ids=["repr", "message of a refusal", "length", "shape"],
+)
+def test_exception_of_a_signal_handler_comes_out_of_a_call_that_suppresses_others(handled, call):
+    with pytest.raises(TimeIsOverError):
+        call(Signals(handled))
+
+
+def test_caller_frame_without_a_signal_number_makes_no_handler():
+    """As a library has it that warns in the name of its caller."""
+
+    def consumer(x, caller=None):
+        caller = sys._getframe(1)
+        raise BufferError(caller)
+
+    t = sx.ones(3, usm_type="shared")
+    with pytest.raises(sx.ExchangeError):
+        sx.exchange(t, consumer)
