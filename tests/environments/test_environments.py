@@ -11,6 +11,8 @@ import environments
 CONTEXTS = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2", "level_zero_no_pools")
 #: Environments that differ little from another one, which runs every day.
 LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
+#: OpenCL's GPU has the tests of Level Zero's, which run on that one every day.
+LONG_FOLDERS = (("opencl_gpu", "stand_in_gpu"),)
 #: PoCL 7.1 once ended the process in the middle of `test_pending`, and passed in ten other runs.
 #: Later source has two repairs of events that a thread uses while another one frees them (June
 #: 2026). The others are as long. `make neo-long` runs all of these.
@@ -46,6 +48,8 @@ def runs():
         yield pytest.param(name, None, marks=marks, id=name)
         if name in CONTEXTS:
             yield pytest.param(name, "contexts", marks=marks, id=f"{name}, contexts")
+    for name, folder in LONG_FOLDERS:
+        yield pytest.param(name, folder, marks=pytest.mark.long, id=f"{name}, {folder}")
     kernels = "opencl_gpu_kernels"
     yield pytest.param(kernels, None, marks=pytest.mark.long, id=f"{kernels}, every cell")
 

@@ -122,7 +122,7 @@ OWN_HANDLES = "stand_in_gpu/test_own_handles.py"
 ENVIRONMENTS = {
     "two_platforms": Environment("two_platforms", _two_platforms),
     "opencl_gpu": Environment(
-        "opencl_gpu", lambda scratch: _opencl_gpu(scratch, gpus=2), also=("stand_in_gpu", *ON_GPUS)
+        "opencl_gpu", lambda scratch: _opencl_gpu(scratch, gpus=2), also=ON_GPUS
     ),
     "opencl_gpu_pair": Environment(
         "opencl_gpu_pair", lambda scratch: _opencl_gpu(scratch, pair=True)
