@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, TypedDict, cast
 
 from sycl_ext import _core
 from sycl_ext._devices.description import DeviceWords, read_words
 from sycl_ext._devices.device import Device, by_id, roots
 from sycl_ext._devices.placement import place
-from sycl_ext._ipc import records
+from sycl_ext._ipc import events, records
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 from sycl_ext._negotiation.kinds import Shape
@@ -62,12 +62,19 @@ class Handle:
     An allocation of `ipc.empty` contains no other data. Others may, because the runtime puts small
     blocks together. 0: unknown.
     """
+    _event: tuple[int, ...] = field(repr=False)  # place of the event of pending work; empty: none
     _keep: object = field(default=None, repr=False, compare=False)
+
+    @property
+    def has_event(self) -> bool:
+        """Whether work was pending, and the tensor that `ipc.open` returns comes after it."""
+        return bool(self._event)
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the SYCL handle, for ``dpctl.memory.IPCMemoryHandle.open`` and C++.
 
-        They lead to the first byte of the array's memory, and contain neither shape nor dtype.
+        They lead to the first byte of the array's memory, and contain neither shape nor dtype, nor
+        an event: this method waits for pending work on the array.
         Processes that open them are not counted: keep the handle here until they have closed the
         memory.
 
@@ -90,6 +97,7 @@ class Handle:
             )
         if not isinstance(self._keep, records.Offer):
             raise BufferError(f"process {self._key.process} made this handle; call to_bytes there")
+        self._keep.wait()
         return self._keep.data
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -122,7 +130,7 @@ def _check_handle(handle: Handle) -> Handle:
 
     for name, kind in _KINDS.items():
         require(name, isinstance(getattr(handle, name), kind))
-    for name in ("shape", "_strides", "_key"):
+    for name in ("shape", "_strides", "_key", "_event"):
         require(name, all(type(number) is int for number in getattr(handle, name)))
     require("mechanism", handle.mechanism in ("sycl", "shared memory"))
     require("dtype", handle.dtype in ITEMSIZES)
@@ -133,6 +141,7 @@ def _check_handle(handle: Handle) -> Handle:
     require("_offset", 0 <= handle._offset <= handle._nbytes)
     require("exposed", 0 <= handle.exposed < 1 << 63)
     require("_key", len(handle._key) == len(BlockKey._fields))
+    require("_event", not handle._event or len(handle._event) == len(BlockKey._fields))
     try:
         words = read_words(tuple(handle._device))
     except ValueError as error:
@@ -143,7 +152,7 @@ def _check_handle(handle: Handle) -> Handle:
 #: The fields of a handle, except the kept memory.
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("mechanism", "dtype"), str),
-    **dict.fromkeys(("shape", "_strides", "_device", "_key"), tuple),
+    **dict.fromkeys(("shape", "_strides", "_device", "_key", "_event"), tuple),
     **dict.fromkeys(("_nbytes", "_offset", "exposed"), int),
     "readonly": bool,
     "_uuid": bytes,
@@ -249,8 +258,11 @@ def _view_of_block(
 def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     """Return a handle with which another process opens the memory of an array.
 
-    Nothing is copied: each process sees writes of the other. The processes must synchronise these
-    writes themselves. This function waits for pending work on the array's queue.
+    Nothing is copied: each process sees writes of the other. Pending work on the array is waited
+    for here, or by an event, by the queue of the tensor that `ipc.open` returns (`why_no_events`
+    says where). The processes must synchronise later writes themselves, for example by another
+    handle: that of a tensor from `ipc.open` leads to the same memory, after the work of this
+    process.
 
     Parameters
     ----------
@@ -304,25 +316,41 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     if t.size == 0:
         raise BufferError("the array has no elements, and so no memory to share")
     device = by_id(t.entry_id)
-    permission = None if peer is None else Permission(peer)
-    mechanism: Literal["sycl", "shared memory"] = "shared memory"
-    keep: object = t
-    exposed = 0
-    if isinstance(t.base, Block):
-        nbytes, offset = _core.extent_in_block(t)
-        key = t.base.key
-    elif _core.has_ipc(device._entry):
-        export = _core.IpcExport(t)
-        nbytes, offset = _core.extent_of_elements(t)
-        exposed = export.exposed
-        keep = offer = records.Offer(export.data, nbytes, (export, permission), t)
-        mechanism, key = "sycl", offer.key
-    else:
-        raise _not_shareable(t, device.id if "system" in device.usm_types else "'cpu'")
-    _core.synchronize(t)
-    layout = t.shape, t.dtype_name, t.readonly, t.strides, nbytes, offset
+    memory = _place_in(t, device, None if peer is None else Permission(peer))
+    layout = t.shape, t.dtype_name, t.readonly, t.strides, memory.nbytes, memory.offset
     where = words_of(device), _core.entry(device.root_id).uuid
-    return Handle(mechanism, *layout, *where, key, exposed, keep)
+    event = () if memory.event is None else tuple(memory.event.key)
+    return Handle(memory.mechanism, *layout, *where, memory.key, memory.exposed, event, memory.keep)
+
+
+class _Place(NamedTuple):
+    """Where the memory of an array is, for other processes."""
+
+    mechanism: Literal["sycl", "shared memory"]
+    key: BlockKey
+    nbytes: int
+    offset: int
+    exposed: int
+    event: events.Event | None
+    keep: object
+
+
+def _place_in(t: _core.TensorBase, device: Device, permission: Permission | None) -> _Place:
+    """Return where the memory of an array is; BufferError: other processes cannot open it."""
+    if isinstance(t.base, Block):
+        _core.synchronize(t)
+        return _Place("shared memory", t.base.key, *_core.extent_in_block(t), 0, None, t)
+    if not _core.has_ipc(device._entry):
+        raise _not_shareable(t, device.id if "system" in device.usm_types else "'cpu'")
+    if lease := _core.lease_of(t):  # opened here, and shared by the process that made it
+        event = events.before_opening(t, device._entry)
+        extent = _core.extent_in_block(t)
+        return _Place("sycl", lease.key, *extent, lease.exposed, event, (t, permission, event))
+    export = _core.IpcExport(t)
+    event = events.before_opening(t, device._entry)
+    nbytes, offset = _core.extent_of_elements(t)
+    offer = records.Offer(export.data, nbytes, (export, permission, event), t)
+    return _Place("sycl", offer.key, nbytes, offset, export.exposed, event, offer)
 
 
 def _not_shareable(t: _core.TensorBase, device: int | str) -> BufferError:
@@ -408,12 +436,32 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
             block = open_block(handle._key, handle._nbytes, handle.readonly)
             return _view_of_block(block, where, **array)
         entry = _exact(handle, wanted)._entry
-        data, lease = records.borrow(handle._key, handle._nbytes)
+        data, record = records.borrow(handle._key, handle._nbytes)
         if own := records.own_arrays(data):
-            return _core.open_own(own[0], nbytes=handle._nbytes, **array)
-        return _core.open_ipc(entry, data, nbytes=handle._nbytes, lease=lease, **array)
+            tensor = _core.open_own(own[0], nbytes=handle._nbytes, **array)
+        else:
+            lease = _Lease(handle._key, handle.exposed, record)
+            tensor = _core.open_ipc(entry, data, nbytes=handle._nbytes, lease=lease, **array)
+        return _after_event(tensor, handle)
     except ValueError as error:
         raise BufferError(f"the fields of the handle do not agree: {error}") from error
+
+
+class _Lease(NamedTuple):
+    """What an opened block is opened by: the other process keeps it as long as this is kept."""
+
+    key: BlockKey
+    exposed: int
+    record: Block
+
+
+def _after_event(tensor: Tensor, handle: Handle) -> Tensor:
+    """Return a tensor whose work comes after the event of a handle."""
+    key = BlockKey(*handle._event) if handle._event else None
+    # In the process that made both, the queues of the block are asked.
+    if key is None or (events.is_own(key) and key.process == handle._key.process):
+        return tensor
+    return events.ordered(tensor, key)
 
 
 def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -> Tensor:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 _PAGE = 4096
 #: The words of a rank's page; the bytes that it gives follow.
 _PROCESS, _START, _ARRIVED, _LEFT, _REMAINING = range(5)
-_CHUNK_AT = 64
+#: Of barriers by turns, because a rank may come to the next one before the others have read: the
+#: length of what a rank tells the others, and the bytes.
+_TOLD_AT, _TOLD = (64, 320), 248
+_CHUNK_AT = 576
 _CHUNK = _PAGE - _CHUNK_AT
 
 #: Seconds between two looks: at once a few times, then rarer, because processors may be few.
@@ -58,8 +61,15 @@ class Meeting:
         """Join a meeting that another process has made."""
         return cls(open_block(key, _PAGE * size, readonly=False), rank, size, what)
 
-    def barrier(self, timeout: float) -> None:
-        """Wait until all ranks have called it.
+    @property
+    def has_begun(self) -> bool:
+        """Whether this rank has come to a barrier that a TimeoutError or Ctrl-C ended."""
+        return bool(self._pages[self.rank, _ARRIVED] > self._completed)
+
+    def barrier(self, timeout: float, told: bytes = b"") -> list[bytes]:
+        """Wait until all ranks have called it, and return what each tells the others, by rank.
+
+        Those are at most 248 bytes. A rank that has come already (`has_begun`) tells what it told.
 
         Raises
         ------
@@ -69,7 +79,15 @@ class Meeting:
             If one of them does not come.
         """
         self._require_usable()
+        at = _TOLD_AT[self._completed % 2]
+        if told and not self.has_begun:
+            self.block.write(told, at=_PAGE * self.rank + at + 8)
+        if not self.has_begun:
+            self._pages[self.rank, at // 8] = len(told)
         self._meet(timeout)
+        begins = [_PAGE * rank + at + 8 for rank in range(self.size)]
+        lengths = self._pages[:, at // 8].tolist()
+        return [self.block.read(b, b + min(n, _TOLD)) for b, n in zip(begins, lengths, strict=True)]
 
     def all_gather(self, data: bytes, timeout: float) -> list[bytes]:
         """Return the bytes of all ranks, by rank. Raises as `barrier` does."""

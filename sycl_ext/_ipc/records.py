@@ -18,7 +18,7 @@ import struct
 import weakref
 from dataclasses import dataclass, field
 
-from sycl_ext._core import TensorBase
+from sycl_ext._core import TensorBase, synchronize
 from sycl_ext._devices.memory_use import released_with
 from sycl_ext._ipc.descriptors import DescriptorError, refusal
 from sycl_ext._ipc.peers import require_descriptor
@@ -83,6 +83,11 @@ class Offer:
         self._memory = _Memory(weakref.ref(self), record, data, array, kept)
         _offered.add(self._memory)
         weakref.finalize(self, reclaim).atexit = False  # at exit the kernel releases the locks
+
+    def wait(self) -> None:
+        """Wait for pending work on the array."""
+        if self._memory.array is not None:
+            synchronize(self._memory.array)
 
     def keep_until_arrived(self) -> None:
         """Keep the memory until a process has opened it, and closed it again."""

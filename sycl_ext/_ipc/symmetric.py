@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar, cast
 
+from sycl_ext import _core
 from sycl_ext._devices.placement import place
-from sycl_ext._ipc import handles
+from sycl_ext._ipc import events, handles
 from sycl_ext._ipc.groups import TIMEOUT, RankGroup, as_group, require_timeout
 from sycl_ext._ipc.meetings import Meeting, make_meeting
 from sycl_ext._ipc.peers import Permission
@@ -41,10 +43,16 @@ class SymmetricMemory:
     """
 
     def __init__(
-        self, tensors: tuple[Tensor, ...], handle: handles.Handle, meeting: Meeting, timeout: float
+        self,
+        tensors: tuple[Tensor, ...],
+        handle: handles.Handle,
+        meeting: Meeting,
+        timeout: float,
+        order: _Order | None,
     ) -> None:
         self._tensors, self._handle = tensors, handle
         self._meeting, self._timeout = meeting, timeout
+        self._order = order
 
     @property
     def rank(self) -> int:
@@ -71,12 +79,19 @@ class SymmetricMemory:
         """How the other ranks reach this block, as of `ipc.Handle`."""
         return self._handle.mechanism
 
+    @property
+    def has_events(self) -> bool:
+        """Whether `barrier` orders the work of the ranks by events: all ranks have them."""
+        return self._order is not None
+
     def barrier(self, timeout: float | None = None) -> None:
         """Wait until all ranks have called it; they then see what each has written.
 
-        It first waits for pending work on the tensors, so that writes before the barrier are
-        complete after it in all processes. One thread of each rank calls it. It needs neither the
-        group nor a launcher. A call that ends with a TimeoutError or by Ctrl-C can be repeated.
+        Pending work on the tensors is waited for, so that writes before the barrier are complete
+        after it in all processes. With events (`has_events`) the queues of the tensors wait, and
+        this call does not, unless other code has one of the tensors, such as an array of dpnp. One
+        thread of each rank calls it. It needs neither the group nor a launcher. A call that ends
+        with a TimeoutError or by Ctrl-C can be repeated.
 
         Parameters
         ----------
@@ -98,6 +113,9 @@ class SymmetricMemory:
         >>> memory.barrier(timeout=10)
         """
         limit = self._timeout if timeout is None else require_timeout(timeout)
+        if self._order is not None:
+            self._order.barrier(self._meeting, limit)
+            return
         for tensor in self._tensors:
             tensor.wait()
         self._meeting.barrier(limit)
@@ -111,6 +129,42 @@ class SymmetricMemory:
             "symmetric memory belongs to one rank of its group, and cannot be pickled or copied; "
             "send sycl_ext.ipc.handle(memory.mine)"
         )
+
+
+class _Order:
+    """Orders the work of the ranks by events, on queues that the tensors have of their own."""
+
+    def __init__(self, tensors: tuple[Tensor, ...], permission: Permission | None) -> None:
+        self._tensors = tensors
+        self._permission = permission  # the others open an event at each barrier
+        # Of the last two barriers: at the next but one, all ranks have opened those of this one.
+        self._events: tuple[Any, Any] = None, None
+
+    def barrier(self, meeting: Meeting, timeout: float) -> None:
+        """Come to a barrier, and let the queues wait for the work of the other ranks."""
+        event = None
+        if meeting.has_begun:  # the others were told of an earlier event
+            self._wait(self._tensors)
+        else:
+            event = events.of_work(*self._tensors)
+            self._events = self._events[1], event
+        told = b"" if event is None else _WORK.pack(os.getpid()) + event.data
+        for rank, data in enumerate(meeting.barrier(timeout, told)):
+            if data and rank != meeting.rank:
+                self._follow(data)
+        self._wait(filter(_core.is_held_by_others, self._tensors))
+
+    def _follow(self, data: bytes) -> None:
+        (process,) = _WORK.unpack_from(data)
+        _core.wait_for_event(self._tensors, data[_WORK.size :], process)
+
+    def _wait(self, tensors: Iterable[Tensor]) -> None:
+        for tensor in tensors:
+            _core.synchronize(tensor)
+
+
+#: The process of a rank; its event follows.
+_WORK = struct.Struct("<Q")
 
 
 def symmetric(
@@ -160,8 +214,9 @@ def symmetric(
     Notes
     -----
     If ``kernel.yama.ptrace_scope`` is 1, device USM of a GPU can be opened by a process that has a
-    permission. Each rank gives it, during this call, to the descendants of the nearest process from
-    which all ranks descend, such as the launcher; see `peer` of `ipc.handle`.
+    permission. Each rank gives it to the descendants of the nearest process from which all ranks
+    descend, such as the launcher; during this call, and with events as long as it has the memory.
+    See `peer` of `ipc.handle`.
 
     Examples
     --------
@@ -184,8 +239,13 @@ def symmetric(
         ancestor = common_ancestor(offer.process for offer in offers)
         permission, _ = _agree(ranks, lambda: Permission(ancestor), lambda _: None)
     opened, _ = _agree(ranks, lambda: _open(ranks, own, offers), lambda _: None)
+    tensors, handle, meeting = opened
+    order = None
+    if all(offer.has_events for offer in offers):
+        tensors = tuple(map(_core.on_own_queue, tensors))
+        order = _Order(tensors, permission)
     del permission  # all ranks have opened all blocks
-    return SymmetricMemory(*opened, timeout=seconds)
+    return SymmetricMemory(tensors, handle, meeting, seconds, order)
 
 
 def _agree(
@@ -217,6 +277,7 @@ class _Offer(NamedTuple):
     handle: handles.Handle
     meeting: BlockKey | None
     process: int
+    has_events: bool
 
 
 class _Own(NamedTuple):
@@ -230,7 +291,8 @@ class _Own(NamedTuple):
     def offer(self) -> _Offer:
         """Return the message for the other ranks."""
         key = None if self.meeting is None else self.meeting.key
-        return _Offer(self.handle, key, os.getpid())
+        has_events = not events.why_no_events(self.device)
+        return _Offer(self.handle, key, os.getpid(), has_events)
 
 
 def _allocate(ranks: RankGroup, shape: Shape, dtype: DTypeLike, device: Any) -> _Own:
@@ -242,7 +304,7 @@ def _allocate(ranks: RankGroup, shape: Shape, dtype: DTypeLike, device: Any) -> 
 
 def _require_alike(offers: list[_Offer]) -> None:
     first = offers[0].handle
-    for rank, (handle, _, _) in enumerate(offers):
+    for rank, (handle, *_) in enumerate(offers):
         if (handle.shape, handle.dtype) != (first.shape, first.dtype):
             raise ValueError(
                 f"rank {rank} asks for {handle.dtype} of shape {handle.shape}, and rank 0 for "

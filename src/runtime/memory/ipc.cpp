@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory/ipc.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
@@ -60,6 +61,21 @@ struct Exported {
   ipc::handle handle;
 
   void end() { ipc::put(handle, keeper.memory()->entry->sycl->context); }
+};
+
+// A driver may wait when a queue with pending work is destroyed.
+class SignalingQueue final : public Deferred {
+ public:
+  SignalingQueue(Queue queue, Owner event) : queue_(std::move(queue)), event_(std::move(event)) {}
+  QueueSet awaited_queues() const noexcept override {
+    QueueSet set;
+    if (queue_.may_have_work()) set.add(queue_);
+    return set;
+  }
+
+ private:
+  const Queue queue_;
+  const Owner event_;
 };
 
 template <class State>
@@ -151,6 +167,41 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   UsmKind kind;
   const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);
   return borrow(data, nbytes, kind, &where, {}, std::move(owner));
+}
+
+void* lease_of(const Memory& memory) noexcept {
+  for (const Allocation* block = &*memory; block; block = block->kept_block()) {
+    void* const opened = block->owner_released_by(release_ipc<Opened>);
+    if (opened) return static_cast<Opened*>(opened)->lease.get();
+  }
+  return nullptr;
+}
+
+std::string why_no_ipc_events(const Entry& entry) {
+  if (!has_ipc(entry)) return "the device has no inter-process handles";
+  return why_no_ipc_events(entry.sycl->device);
+}
+
+std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks) {
+  const WithoutGil released;
+  const auto is_idle = [](const Memory& block) { return block->would_not_wait(); };
+  if (std::all_of(blocks.begin(), blocks.end(), is_idle)) return std::nullopt;
+  const Queue queue = blocks.front()->entry->new_queue();
+  for (const Memory& block : blocks) {
+    for (const Queue* busy : block->busy_queues()) queue.order_after(*busy);
+  }
+  IpcEvent event = signal_event(queue);
+  auto kept = std::make_unique<SignalingQueue>(queue, std::move(event.event));
+  return IpcEvent{std::move(event.bytes), Owner(kept.release(), [](void* mine) {
+                    free_after_work(std::unique_ptr<Deferred>(static_cast<SignalingQueue*>(mine)));
+                  })};
+}
+
+Memory on_own_queue(const Memory& memory) {
+  Owner owner = keep_memory(memory);
+  const WithoutGil released;
+  return borrow(memory->data, memory->nbytes, memory->kind, memory->entry,
+                memory->entry->new_queue(), std::move(owner));
 }
 
 }  // namespace sycl_ext

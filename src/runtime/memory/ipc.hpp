@@ -4,9 +4,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/memory/usm.hpp"
+#include "runtime/sycl/ipc_event.hpp"
 
 namespace sycl_ext {
 
@@ -37,5 +40,17 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
 // (sycl_ext/_ipc/handles.py). Closing releases the GIL. The adapters keep the mapping for the next
 // handle of the same memory.
 Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes, Owner lease);
+// The lease of an opened block, or of the opened block that it is a view of; nullptr: there is
+// none.
+void* lease_of(const Memory& memory) noexcept;
+
+// Why blocks of an entry have no events for other processes (runtime/sycl/ipc_event.hpp); empty:
+// they have.
+std::string why_no_ipc_events(const Entry& entry);
+// The event of the work that is pending on these blocks, which are of one context; nullopt: none
+// is.  It does not wait: a new queue comes after that work, and signals the event.
+std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks);
+// The same block with a new in-order queue of its own, for wait_for_event().
+Memory on_own_queue(const Memory& memory);
 
 }  // namespace sycl_ext

@@ -32,6 +32,55 @@ bool is_empty(const QueueState& state) {
   return state.queue.ext_oneapi_empty();
 }
 
+namespace {
+
+using AwaitedEvents = std::vector<std::shared_ptr<const AwaitedEvent>>;
+
+AwaitedEvents awaited_by(const QueueState& state) {
+  const std::lock_guard<Mutex> lock(locks.async_errors);
+  return state.awaited;
+}
+
+bool has(const AwaitedEvents& events, const std::shared_ptr<const AwaitedEvent>& event) {
+  return std::find(events.begin(), events.end(), event) != events.end();
+}
+
+// Removes those that are over.
+void forget_over(const QueueState& state) {
+  AwaitedEvents over;  // dropped without the lock
+  for (const auto& event : awaited_by(state)) {
+    if (is_over(event->event)) over.push_back(event);
+  }
+  if (over.empty()) return;
+  const std::lock_guard<Mutex> lock(locks.async_errors);
+  auto& all = state.awaited;
+  const auto is_in_over = [&over](const auto& event) { return has(over, event); };
+  all.erase(std::remove_if(all.begin(), all.end(), is_in_over), all.end());
+}
+
+}  // namespace
+
+void require_living_processes(const QueueState& state) {
+  for (const auto& awaited : awaited_by(state)) {
+    if (!awaited->process.has_ended() || is_over(awaited->event)) continue;
+    fail(Error::Kind::runtime, "process ", awaited->process.process,
+         " has ended before its work on shared memory was complete, so the commands that wait for "
+         "that work never run; drop the tensors that they use, and open memory of a process that "
+         "lives");
+  }
+}
+
+void await(const QueueState& state, const std::shared_ptr<const AwaitedEvent>& event) {
+  forget_over(state);
+  const std::lock_guard<Mutex> lock(locks.async_errors);
+  if (!has(state.awaited, event)) state.awaited.push_back(event);
+}
+
+void await_the_same(const QueueState& state, const QueueState& producer) {
+  forget_over(producer);
+  for (const auto& event : awaited_by(producer)) await(state, event);
+}
+
 bool collect_errors(const QueueState& state) {
   if (!state.errors) return false;
   const RuntimeCall call("collecting asynchronous errors");
@@ -78,10 +127,16 @@ void raise_failure_of_queue(const EventState& state) {
 // wait, because a forked child gives up after a while.
 bool poll_command(const EventState& state, Clock::time_point begin) {
   constexpr std::chrono::seconds longest_wait_of_child{10};
+  constexpr std::chrono::milliseconds between_questions{20};
   const bool is_child = is_forked_child();
+  Clock::time_point asked = Clock::now();
   return poll([&] {
     if (is_over(state)) return true;
     raise_failure_of_queue(state);
+    if (state.queue && Clock::now() - asked > between_questions) {
+      require_living_processes(*state.queue);
+      asked = Clock::now();
+    }
     if (!is_child || Clock::now() - begin < longest_wait_of_child) return false;
     fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
          " s in a forked process; work that the parent submitted before the fork ends only in "

@@ -15,9 +15,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/fork.hpp"
 #include "base/lock.hpp"
+#include "base/process_watch.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 
@@ -35,6 +37,12 @@ struct AsyncErrors {
   // How many waits for these commands have failed, and the text of the last failure.
   std::atomic<std::uint64_t> failures{0};
   std::string failure;
+};
+
+// An event of another process, after which commands of this one come.
+struct AwaitedEvent {
+  sycl::event event;
+  ProcessWatch process;
 };
 
 struct QueueState {
@@ -61,6 +69,9 @@ struct QueueState {
   // ones are known to be done.  (Two waits may learn of the same commands.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, abandoned_done{0};
   const std::shared_ptr<AsyncErrors> errors;  // nullptr: the queue is a third party's
+  // The events of other processes that commands of the queue wait for, as far as they are not known
+  // to be over; under locks.async_errors.
+  mutable std::vector<std::shared_ptr<const AwaitedEvent>> awaited;
 
   bool may_have_work() const noexcept {
     return shared || pending != 0 || abandoned != abandoned_done;
@@ -136,6 +147,13 @@ struct EventState {
 };
 
 bool is_cpu(const QueueState& state);
+
+// Raises an error if a command of the queue waits for an event of a process that has ended.
+void require_living_processes(const QueueState& state);
+// From now on a command of the queue waits for the event, or for what commands of `producer` wait
+// for.
+void await(const QueueState& state, const std::shared_ptr<const AwaitedEvent>& event);
+void await_the_same(const QueueState& state, const QueueState& producer);
 
 // Submits a command of this package.
 template <class Submit>

@@ -288,13 +288,26 @@ void Queue::order_after(const Queue& producer) const {
     std::vector<sycl::event> events;
     for (const Event& event : noted) events.push_back(event.state()->event);
     if (std::optional<sycl::event> done = mark(producer.state())) events.push_back(*done);
+    if (!events.empty()) await_the_same(*state_, producer.state());
     follow(state_, events);
   });
 }
 
 void Queue::order_after(const Event& event) const {
   if (event.is_done() || !in_order() || !can_follow(Queue(event.state()->queue))) return;
-  sycl_call("ordering a queue after a command", [&] { follow(state_, {event.state()->event}); });
+  sycl_call("ordering a queue after a command", [&] {
+    await_the_same(*state_, *event.state()->queue);
+    const std::vector<sycl::event> command(1, event.state()->event);
+    follow(state_, command);
+  });
+}
+
+// The command is listed, so whoever waits for the queue waits for it first.
+void Queue::order_after(const std::shared_ptr<const AwaitedEvent>& event) const {
+  await(*state_, event);
+  list_command(submit(state_, [&event](sycl::queue& queue) {
+    return queue.ext_oneapi_submit_barrier({event->event});
+  }));
 }
 
 void Queue::copy(void* to, const void* from, std::size_t nbytes) const {

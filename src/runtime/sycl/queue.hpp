@@ -21,7 +21,8 @@
 
 namespace sycl_ext {
 
-struct QueueState;  // commands.hpp
+struct QueueState;    // commands.hpp
+struct AwaitedEvent;  // commands.hpp
 
 class Queue {
  public:
@@ -80,6 +81,8 @@ class Queue {
   // Orders later work on this queue after one command of a queue.  It does nothing if that would
   // take a wait on the host.
   void order_after(const Event& event) const;
+  // Orders later work on this in-order queue after an event of another process.
+  void order_after(const std::shared_ptr<const AwaitedEvent>& event) const;
 
   // Copies at least one byte, and waits.  Either pointer may be host memory.
   void copy(void* to, const void* from, std::size_t nbytes) const;

@@ -70,6 +70,12 @@ def with_ipc(gpu):
         pytest.fail("the stand-in GPU has no inter-process handles")
 
 
+@pytest.fixture
+def with_events(gpu):
+    if reason := sx.ipc.why_no_events(gpu):
+        pytest.fail(reason)
+
+
 @pytest.fixture(scope="session")
 def pools(level_zero):
     """Whether memory comes out of pools between the runtime and the driver (UMF's)."""

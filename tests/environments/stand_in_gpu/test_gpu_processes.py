@@ -78,16 +78,17 @@ def write_ones(tensor):
     return ones
 
 
-def test_handle_waits_for_pending_work(gpu, adapter, hold):
+def test_handle_waits_for_pending_work_or_has_an_event(gpu, adapter, hold):
     """Here the data itself cannot tell: looking at it waits."""
     tensor = sx.ipc.empty(4096, "uint8", device=gpu)
     with hold() as held:
         before = adapter.fakegpu_copies()
         kept = write_ones(tensor)
         threading.Timer(0.1, held.release).start()
-        sx.ipc.handle(tensor)
-        assert adapter.fakegpu_copies() == before + 1
-    del kept
+        handle = sx.ipc.handle(tensor)
+        assert handle.has_event == (not sx.ipc.why_no_events(gpu))
+        assert handle.has_event or adapter.fakegpu_copies() == before + 1
+    del kept, handle
 
 
 # ---- one memory in two processes -----------------------------------------------------------------

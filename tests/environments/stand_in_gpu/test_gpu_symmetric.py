@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from threading import BrokenBarrierError
 
 import numpy as np
@@ -83,6 +84,75 @@ def test_memory_stays_until_each_rank_has_dropped_it(gpus, rank_1):
     shown, _ = other.communicate("\n", timeout=60)
     assert shown.splitlines() == ["[8, 8, 8]"]
     del kept
+
+
+# ---- order by events -----------------------------------------------------------------------------
+
+
+def test_barrier_leaves_the_wait_to_the_queues(gpus, with_events, adapter, rank_1):
+    group, other = rank_1(
+        f"""
+sys.path.insert(0, {str(environments.HERE)!r})
+from level_zero import control
+new = sx.empty((2, 3), "int32", device=memory.mine.device).copy_from(np.full((2, 3), 5, "int32"))
+control.loaded().fakegpu_set_delay_us(20_000_000)
+memory.mine.copy_from(new, wait=False)
+memory.barrier()
+print("came", flush=True)
+input()
+control.loaded().fakegpu_set_delay_us(0)
+memory.barrier()
+"""
+    )
+    memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
+    assert memory.has_events
+    for _ in range(3):
+        memory.barrier()
+    assert other.stdout.readline() == "came\n"
+    seen = sx.empty((2, 3), "int32", device=gpus[1])
+    before = adapter.fakegpu_copies()
+    seen.copy_from(memory.tensors[1], wait=False)
+    assert adapter.fakegpu_copies() == before
+    print(file=other.stdin, flush=True)
+    memory.barrier()
+    assert seen.tolist() == [[5] * 3] * 2
+
+
+def test_barrier_waits_for_tensors_that_other_code_has(gpu, with_events, adapter, hold):
+    (alone,) = sx.ipc.groups(1)
+    memory = sx.ipc.symmetric(3, "int32", alone, device=gpu)
+    new = sx.ones(3, "int32", device=gpu)
+    with hold() as held:
+        before = adapter.fakegpu_copies()
+        memory.mine.copy_from(new, wait=False)
+        memory.barrier()
+        assert adapter.fakegpu_copies() == before
+        held.release()
+    taken = memory.mine.__dlpack__(stream=-1)
+    adapter.fakegpu_set_delay_us(50_000)
+    before = adapter.fakegpu_copies()
+    memory.mine.copy_from(new, wait=False)
+    memory.barrier()
+    assert adapter.fakegpu_copies() == before + 1
+    del taken
+
+
+def test_barriers_leave_no_event_open(gpus, with_events, adapter, rank_1):
+    repeated = """
+for _ in range(100):
+    memory.mine.copy_from(memory.mine.copy(), wait=False)
+    memory.barrier()
+"""
+    group, other = rank_1(repeated)
+    memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
+    memory.barrier()
+    memory.barrier()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    exec(repeated)
+    assert other.wait(60) == 0
+    memory.mine.wait()
+    assert adapter.fakegpu_opened_events() < 10
+    assert len(list(Path("/proc/self/fd").iterdir())) < before + 30
 
 
 # ---- packed for another process ------------------------------------------------------------------

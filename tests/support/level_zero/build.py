@@ -70,7 +70,7 @@ def stubs_for(callers: list[Path], sources: list[Path]) -> str:
     for caller in callers:
         names |= {name.decode() for name in LOOKED_UP.findall(caller.read_bytes())}
     text = "\n".join(file.read_text() for file in sources)
-    names -= set(re.findall(r"^ZE_API [\w ]+\*? ?(ze\w+)\(", text, re.MULTILINE))
+    names -= set(re.findall(r"^ZE_API \w+\*?\s(ze\w+)\(", text, re.MULTILINE))
     return "".join(
         f'extern "C" __attribute__((visibility("default"))) int {name}() '
         f"{{ return {'0' if name.endswith('ProcAddrTable') else '0x78000003'}; }}\n"

@@ -70,6 +70,8 @@ ROWS: dict[str, Way] = {
         lambda t: sx.exchange(t, sx.from_dlpack), VIEW, any=True, tags={Tag.EXCHANGE}),
     "exchange(device)": Way(lambda t: sx.exchange(t, root(t), copy=True), COPY,
         tags={Tag.EXCHANGE}),
+    "exchange(device, usm_type)": Way(
+        lambda t: sx.exchange(t, root(t), usm_type="host", copy=True), COPY, tags={Tag.EXCHANGE}),
     "exchange(host)": Way(lambda t: sx.exchange(t, (1, 0)), HOST, any=True, tags={Tag.EXCHANGE}),
     "exchange(dpnp)": Way(
         lambda t: sx.exchange(t, "dpnp"), VIEW, any=True, default=True, takes=is_forward,

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events by which the queues of two processes are ordered, without the host.
+//
+// These are the inter-process events of SYCL (sycl_ext_oneapi_inter_process_communication), which
+// libsycl has since 2026.2.  A driver may share the latest state of such an event, or the state
+// that it had when its bytes were taken.  So here an event is signaled once, before its bytes are
+// taken.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/owner.hpp"
+#include "runtime/sycl/queue.hpp"
+
+namespace sycl {
+inline namespace _V1 {
+class device;
+}
+}  // namespace sycl
+
+namespace sycl_ext {
+
+// Why a device has no such events; empty: it has.
+std::string why_no_ipc_events(const sycl::device& device);
+
+// An event for other processes.
+struct IpcEvent {
+  std::string bytes;  // another process opens it with them as long as `event` exists
+  Owner event;
+};
+// The end of all commands of an in-order queue so far.
+IpcEvent signal_event(const Queue& queue);
+
+// Orders later commands of in-order queues of this package after an event of another process.  A
+// wait for such a queue, or for one that was ordered after it, raises an error if that process ends
+// before the event does.
+//
+// The runtime uses the bytes without a check, as those of an inter-process handle (memory/ipc.hpp).
+void wait_for_event(const std::vector<Queue>& queues, const std::string& bytes, int process);
+
+}  // namespace sycl_ext

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events between processes: the work of one comes after that of another, and no host waits.
+
+The driver of each process holds its own commands, so a command that runs although the other process
+is held would read what is not written yet.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from sycl_ext import _core
+from sycl_ext._ipc.events import ordered
+from sycl_ext._ipc.shared_memory import make_block
+
+#: A process that opens a handle, copies on the device without a wait, and says what it sees.
+READER = """
+import pickle, sys
+import numpy as np
+import sycl_ext as sx
+from level_zero import control
+driver = control.loaded() if sx.devices() else None
+def opened():
+    return sx.ipc.open(pickle.loads(bytes.fromhex(input())))
+"""
+COPIES = """
+t = opened()
+mine = sx.empty(t.shape, t.dtype, device=t.device)
+mine.copy_from(t, wait=False)
+print("submitted", driver.fakegpu_copies(), flush=True)
+input()
+print(driver.fakegpu_copies(), mine.tolist(), driver.fakegpu_copies(), flush=True)
+"""
+
+
+@pytest.fixture
+def reader():
+    """Start a process with code; it gets lines, and its lines are read."""
+    started = []
+    path = os.pathsep.join([str(environments.HERE), os.environ.get("PYTHONPATH", "")])
+
+    def start(code):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        command = [sys.executable, "-W", "error", "-c", READER + code]
+        variables = {**os.environ, "PYTHONPATH": path}
+        process = subprocess.Popen(command, text=True, env=variables, **pipes)
+        started.append(process)
+
+        def ask(line):
+            print(line, file=process.stdin, flush=True)
+            return process.stdout.readline().strip()
+
+        ask.process = process
+        return ask
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+    sx.memory.release_cached()
+
+
+def sent(handle):
+    return pickle.dumps(handle).hex()
+
+
+def test_device_says_whether_it_has_events(gpu):
+    """The real adapters say so on Intel's driver as well: v2 has them, and v1 does not."""
+    environment = os.environ["SYCL_EXT_ENVIRONMENT"]
+    reason = {
+        "opencl_gpu": "the device has no inter-process handles",
+        "level_zero_v1": "the device has no inter-process events (the aspect ext_oneapi_ipc_event)",
+        "neo_v1": "the device has no inter-process events (the aspect ext_oneapi_ipc_event)",
+    }
+    assert sx.ipc.why_no_events(gpu) == reason.get(environment, "")
+
+
+def numbers(gpu, value):
+    return sx.ipc.empty(3, "int32", device=gpu).copy_from(np.full(3, value, "int32"))
+
+
+def test_reader_comes_after_a_pending_write_of_the_maker(gpu, with_events, adapter, hold, reader):
+    t, new = numbers(gpu, 1), numbers(gpu, 2)
+    before = adapter.fakegpu_copies()
+    ask = reader(COPIES)
+    with hold() as held:
+        t.copy_from(new, wait=False)
+        handle = sx.ipc.handle(t)
+        assert handle.has_event
+        assert ask(sent(handle)) == "submitted 0"
+        assert adapter.fakegpu_copies() == before  # nobody has waited for it
+        held.release()
+        assert ask("").endswith("[2, 2, 2] 2")
+
+
+def test_next_writer_comes_after_a_pending_read_of_the_reader(gpu, with_events, adapter, reader):
+    t = numbers(gpu, 1)
+    ask = reader("""
+driver.fakegpu_set_delay_us(20_000_000)
+t = opened()
+mine = sx.empty(t.shape, t.dtype, device=t.device)
+mine.copy_from(t, wait=False)
+handle = sx.ipc.handle(t)
+print(pickle.dumps(handle).hex() if handle.has_event else "waited", flush=True)
+input()
+driver.fakegpu_set_delay_us(0)
+print(mine.tolist(), flush=True)
+""")
+    first = sx.ipc.handle(t)
+    assert not first.has_event
+    mine = sx.ipc.open(pickle.loads(bytes.fromhex(ask(sent(first)))))
+    assert mine.ptr == t.ptr
+    assert sx.ipc.handle(mine).has_event  # what comes next is pending, too
+    new = numbers(gpu, 2)
+    before = adapter.fakegpu_copies()
+    mine.copy_from(new, wait=False)
+    assert adapter.fakegpu_copies() == before
+    assert ask("") == "[1, 1, 1]"
+    assert mine.tolist() == [2, 2, 2]
+    assert t.tolist() == [2, 2, 2]
+
+
+def test_handle_of_opened_memory_leads_to_the_process_that_made_it(gpu, with_events, reader):
+    """Of three processes, one has the memory, the second one the work, and the third one reads."""
+    t = numbers(gpu, 1)
+    kept = sx.ipc.handle(t)
+    second = reader("""
+t = opened()
+new = sx.empty(2, "int32", device=t.device).copy_from(np.full(2, 2, "int32"))
+driver.fakegpu_set_delay_us(20_000_000)
+t[1:].copy_from(new, wait=False)
+handle = sx.ipc.handle(t[1:])
+print(pickle.dumps(handle).hex() if handle.has_event else "waited", flush=True)
+input()
+driver.fakegpu_set_delay_us(0)
+t.wait()
+print("done", flush=True)
+input()
+""")
+    third = reader(COPIES)
+    assert third(second(sent(kept))) == "submitted 0"
+    assert second("") == "done"
+    assert third("").endswith("[2, 2] 2")
+    assert t.tolist() == [1, 2, 2]
+
+
+def test_work_that_is_done_needs_no_event(gpu, with_events):
+    t = numbers(gpu, 1)
+    assert not sx.ipc.handle(t).has_event
+    assert sx.ipc.open(sx.ipc.handle(t)).tolist() == [1, 1, 1]
+
+
+def test_handle_may_be_opened_twice_and_by_its_maker(gpu, with_events, adapter, hold, reader):
+    t, new = numbers(gpu, 1), numbers(gpu, 2)
+    ask = reader("""
+line = input()
+both = [sx.ipc.open(pickle.loads(bytes.fromhex(line))) for _ in range(2)]
+copies = [sx.empty_like(t) for t in both]
+for copy, t in zip(copies, both):
+    copy.copy_from(t, wait=False)
+print(driver.fakegpu_copies(), flush=True)
+input()
+print(*(copy.tolist() for copy in copies), flush=True)
+""")
+    with hold() as held:
+        t.copy_from(new, wait=False)
+        handle = sx.ipc.handle(t)
+        opened = sx.ipc.open(handle)
+        assert ask(sent(handle)) == "0"
+        held.release()
+        assert ask("") == "[2, 2, 2] [2, 2, 2]"
+    assert opened.tolist() == [2, 2, 2]
+    assert adapter.fakegpu_opened_events() == 0  # its own queue needs none
+
+
+def test_bytes_of_a_handle_wait_for_the_work(gpu, with_events, adapter, hold):
+    t, new = numbers(gpu, 1), numbers(gpu, 2)
+    before = adapter.fakegpu_copies()
+    adapter.fakegpu_set_delay_us(50_000)
+    t.copy_from(new, wait=False)
+    handle = sx.ipc.handle(t)
+    assert handle.has_event
+    assert isinstance(handle.to_bytes(), bytes)
+    assert adapter.fakegpu_copies() == before + 1
+
+
+# ---- exceptions ----------------------------------------------------------------------------------
+
+WAITS = """
+t = opened()
+mine = sx.empty(t.shape, t.dtype, device=t.device)
+mine.copy_from(t, wait=False)
+print("submitted", flush=True)
+for number, wait in enumerate((t.tolist, mine.wait, t.wait), 1):
+    try:
+        print("waits", number, flush=True)
+        wait()
+    except (sx.SyclError, KeyboardInterrupt) as error:
+        print(type(error).__name__, error, flush=True)
+del t, mine
+print("ends", flush=True)
+"""
+MAKER = """
+import os, pickle, sys
+import numpy as np
+import sycl_ext as sx
+from level_zero import control
+t = sx.ipc.empty(3, "int32", device="level_zero:gpu:0")
+new = sx.ipc.empty(3, "int32", device="level_zero:gpu:0").copy_from(np.full(3, 2, "int32"))
+control.loaded().fakegpu_set_delay_us(20_000_000)
+t.copy_from(new, wait=False)
+handle = sx.ipc.handle(t)
+print(os.getpid(), pickle.dumps(handle).hex(), flush=True)
+input()
+"""
+
+
+def test_death_of_the_maker_is_an_error_of_whoever_waits(with_events, reader):
+    maker, ask = reader(MAKER), reader(WAITS)
+    process, data = maker.process.stdout.readline().split()
+    assert ask(data) == "submitted"
+    maker.process.kill()
+    for name in ("waits 1", "waits 2", "waits 3"):
+        assert ask.process.stdout.readline() == name + "\n"
+        shown = ask.process.stdout.readline()
+        assert shown.startswith(f"SyclError process {process} has ended before its work")
+    assert ask.process.stdout.readline() == "ends\n"
+    assert ask.process.wait(30) == 0
+
+
+def test_wait_for_an_event_that_never_ends_is_interrupted(with_events, reader):
+    maker, ask = reader(MAKER), reader(WAITS)
+    _, data = maker.process.stdout.readline().split()
+    assert ask(data) == "submitted"
+    for name in ("waits 1", "waits 2", "waits 3"):
+        assert ask.process.stdout.readline() == name + "\n"
+        ask.process.send_signal(signal.SIGINT)
+        assert ask.process.stdout.readline().startswith("KeyboardInterrupt")
+    assert ask.process.stdout.readline() == "ends\n"
+    assert ask.process.wait(30) == 0
+
+
+def test_event_of_a_process_that_has_ended_is_refused(with_events, reader):
+    maker = reader(MAKER)
+    process, data = maker.process.stdout.readline().split()
+    maker.process.kill()
+    maker.process.wait()
+    with pytest.raises(BufferError, match=f"{process}"):
+        sx.ipc.open(pickle.loads(bytes.fromhex(data)))
+
+
+def test_forked_child_of_the_reader_gets_an_error(with_events, reader):
+    maker = reader(MAKER)
+    ask = reader("""
+import os
+t = opened()
+child = os.fork()
+if child == 0:
+    try:
+        t.tolist()
+    except sx.SyclError as error:
+        os.write(1, b"refused " + str(error).encode() + b"\\n")
+    os._exit(7)
+os.waitpid(child, 0)
+print("ends", flush=True)
+os._exit(0)
+""")
+    _, data = maker.process.stdout.readline().split()
+    assert ask(data).startswith("refused ")
+    assert ask.process.stdout.readline() == "ends\n"
+
+
+def test_event_that_cannot_be_made_is_waited_for(gpu, with_events, adapter, monkeypatch):
+    t = numbers(gpu, 1)
+    new = numbers(gpu, 2)
+    adapter.fakegpu_set_delay_us(50_000)
+    before = adapter.fakegpu_copies()
+    t.copy_from(new, wait=False)
+
+    def refuse(_):
+        raise sx.SyclError("not supported")
+
+    monkeypatch.setattr(_core, "event_of_work", refuse)
+    assert not sx.ipc.handle(t).has_event
+    assert adapter.fakegpu_copies() == before + 1
+
+
+def test_event_that_cannot_be_opened_is_an_error(with_events, reader):
+    maker = reader(MAKER)
+    ask = reader("""
+handle = pickle.loads(bytes.fromhex(input()))
+opened = sx.ipc.open(handle)  # the mapping is kept for the next time
+for number in range(1, 9):  # queues are made as well
+    driver.fakegpu_fail_at(number)
+    try:
+        sx.ipc.open(handle)
+    except sx.SyclError as error:
+        print(str(error).partition(":")[0], driver.fakegpu_opened_events(), end=", ")
+driver.fakegpu_fail_at(0)
+print(flush=True)
+""")
+    _, data = maker.process.stdout.readline().split()
+    assert "opening an inter-process event failed" in ask(data)
+    assert ask.process.wait(30) == 0
+
+
+def test_place_without_an_event_is_refused(gpu, with_events):
+    t = numbers(gpu, 1)
+    block = make_block(4096)
+    with pytest.raises(BufferError, match=f"process {os.getpid()} has no event there"):
+        ordered(t, block.key)
