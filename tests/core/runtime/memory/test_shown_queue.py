@@ -68,3 +68,25 @@ def test_queue_of_a_tensor_is_that_of_its_device():
     assert queue.addressof_ref() == sx.empty(4).sycl_queue.addressof_ref()  # for ever
     mine = dpctl.SyclQueue(property="in_order")
     assert sx.empty(4, device=mine).sycl_queue == mine
+
+
+def test_queue_that_a_consumer_named_is_released_once_it_is_idle():
+    """Else the memory would ask it, and keep it, for as long as it lives."""
+    trace = environments.python(
+        """
+import dpctl, sycl_ext as sx
+t = sx.empty(4, usm_type="shared")
+queue = dpctl.SyclQueue(property="in_order")
+taken = sx.from_dlpack(t.__dlpack__(stream=queue))
+taken.ptr  # whoever has the address may submit work
+del queue, taken
+print("@", flush=True)
+t.to_numpy()
+print("@", flush=True)
+del t
+print("@", flush=True)
+""",
+        {**environments.cpu(), "SYCL_UR_TRACE": "2"},
+    )
+    asked, dropped = (calls.count("<--- urQueueRelease(") for calls in trace.split("@")[1:3])
+    assert (asked, dropped) == (1, 0)
