@@ -152,6 +152,14 @@ def test_callback_may_raise_and_allocate():
     assert len(calls) == 1101
 
 
+def bytes_of_root():
+    return sum(
+        use.live_bytes
+        for (device, kind), use in statistics().items()
+        if kind in ("device", "shared") and device.root_id == sx.device().id
+    )
+
+
 def test_root_limit_holds_for_contexts_and_sub_devices(halves):
     private = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
     sub_device, _ = halves
@@ -162,6 +170,13 @@ def test_root_limit_holds_for_contexts_and_sub_devices(halves):
             sx.empty(3, device=device)
     assert len(asked) == 2
     limit(sx.device(), None)
+    for device in (private, sub_device):  # memory there is a part of that of the root device
+        limit(sx.device(), bytes_of_root() + MIB)
+        kept = sx.empty(MIB, "uint8", device=device)
+        with pytest.raises(MemoryError, match=f"allows device {sx.device().id}"):
+            sx.empty(MIB, "uint8")
+        del kept
+        limit(sx.device(), None)
     limit(private, 0)
     with pytest.raises(MemoryError, match=f"allows device {private.id}"):
         sx.empty(3, device=private)
