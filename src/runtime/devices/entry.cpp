@@ -25,6 +25,12 @@ std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, 
   return failure;
 }
 
+void Entry::forget_copies_to(const std::byte* data, std::size_t nbytes) const {
+  for (auto* made = commands_.newest(); made; made = made->of_parent) {
+    if (made->value.may_have_work()) made->value.forget_copies_to(data, nbytes);
+  }
+}
+
 const Queue& Entry::extension_queue() const {
   return extension_queue_.get([this] { return new_queue(); });
 }

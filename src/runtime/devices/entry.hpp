@@ -89,6 +89,8 @@ class Entry final {
   const Queue* made_commands() const noexcept { return commands_.made(); }
   // Queue::failure_of_copies of that queue; in a forked child also of the queues of its parents.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
+  // Queue::forget_copies_to of the same queues.
+  void forget_copies_to(const std::byte* data, std::size_t nbytes) const;
   // An in-order queue for the work of C++ extensions, made when first needed.
   const Queue& extension_queue() const;
   // The queue for extensions; nullptr: it was not made.

@@ -240,8 +240,7 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
                               std::move(queue)));
   if (block->is_private()) blocks_by_address.add(&*block);
   if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
-  // Failures of earlier copies to the same addresses do not concern this block.
-  if (block->is_ours() && entry) (void)entry->failure_of_copies(block->data, nbytes, true);
+  if (block->is_ours() && entry) entry->forget_copies_to(block->data, nbytes);
   return block;
 }
 

@@ -283,7 +283,7 @@ void note_outcome(AsyncErrors& errors, EventState& command, std::string failure)
   command.failure = failure;
   if (failure.empty()) {
     command.finish();
-  } else if (!command.goes_on()) {  // readers of a copy's target still need its failure
+  } else if (!command.goes_on() || command.is_target_given_away) {  // else its readers need it
     command.abandon();
   }
 }
@@ -382,6 +382,14 @@ void learn_outcome(const std::shared_ptr<EventState>& command) {
   }
 }
 
+namespace {
+
+bool writes_to(const EventState& copy, const std::byte* data, std::size_t nbytes) noexcept {
+  return copy.target < data + nbytes && data < copy.target + copy.nbytes;
+}
+
+}  // namespace
+
 std::string failure_of_copies(const QueueState& state, const std::byte* data, std::size_t nbytes,
                               bool told) {
   std::string failure;
@@ -392,7 +400,7 @@ std::string failure_of_copies(const QueueState& state, const std::byte* data, st
   }
   const std::lock_guard<Mutex> lock(locks.async_errors);
   for (const auto& copy : state.errors->begun) {
-    if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
+    if (copy->is_target_given_away || !writes_to(*copy, data, nbytes)) continue;
     const bool counts_as_failed = copy->failures < state.errors->failures;
     if (copy->failure.empty() && counts_as_failed) copy->failure = state.errors->failure;
     if (copy->is_done || copy->failure.empty()) continue;
@@ -400,6 +408,16 @@ std::string failure_of_copies(const QueueState& state, const std::byte* data, st
     if (told) copy->abandon();
   }
   return failure;
+}
+
+void forget_copies_to(const QueueState& state, const std::byte* data, std::size_t nbytes) {
+  if (!state.errors) return;
+  const std::lock_guard<Mutex> lock(locks.async_errors);
+  for (const auto& copy : state.errors->begun) {
+    if (!writes_to(*copy, data, nbytes)) continue;
+    copy->is_target_given_away = true;
+    if (!copy->failure.empty()) copy->abandon();  // nobody else reads it
+  }
 }
 
 }  // namespace sycl_ext

@@ -138,6 +138,7 @@ struct EventState {
   sycl::event end = event;
   const std::byte* target = nullptr;
   std::size_t nbytes = 0;
+  bool is_target_given_away = false;  // the bytes are another block's; under locks.async_errors
   bool goes_on() const noexcept { return target != nullptr; }
   std::string failure;  // what went wrong in it; under locks.async_errors
   // The call of the helper thread that waits for the command.  It may outlast an interrupted wait.
@@ -194,6 +195,10 @@ void look_at_commands(const QueueState& state, const EventState* last = nullptr)
 // reported from now on.
 std::string failure_of_copies(const QueueState& state, const std::byte* data, std::size_t nbytes,
                               bool told);
+
+// These bytes belong to another block from now on, which the failures of earlier copies of the
+// queue to them do not concern.  Some may not be known yet, because nobody has waited for the copy.
+void forget_copies_to(const QueueState& state, const std::byte* data, std::size_t nbytes);
 
 // Has the runtime deliver asynchronous errors of the queue to the handler of this package; a queue
 // of a third party has its own handler.  Returns whether there is an error that was not reported.

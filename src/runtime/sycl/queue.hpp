@@ -97,6 +97,8 @@ class Queue {
   // child, a copy that was pending at the fork counts as failed.  `told`: the error counts as
   // reported from now on.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
+  // These bytes belong to another block from now on, which such errors do not concern.
+  void forget_copies_to(const std::byte* data, std::size_t nbytes) const;
   void fill_zero(void* to, std::size_t nbytes) const;
   // Hands a hint about shared USM to the driver, and returns: that the device will use these bytes,
   // or an advice, whose number each adapter reads in its own way.

@@ -91,6 +91,24 @@ def test_asynchronous_error_outlives_the_view_of_the_copy(gpu, adapter, source):
     assert not t.to_numpy().any()
 
 
+@pytest.mark.parametrize("looks", [False, True])
+def test_asynchronous_error_of_a_dropped_tensor_is_not_of_the_next_one(gpu, adapter, looks):
+    """It is known only when somebody waits, and the block may be another tensor's by then."""
+    t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
+    address, given = t.ptr, pinned(SMALL, gpu)
+    until_nobody_waits()
+    adapter.fakegpu_async_error_next()
+    copy = t.copy_from(given, wait=False)
+    if looks:
+        assert eventually(copy.done)
+    del t, copy
+    until_nobody_waits()
+    after = sx.empty(SMALL.shape, SMALL.dtype, device=gpu)
+    assert after.ptr == address
+    after.wait()
+    assert bits(after.copy_from(SMALL).to_numpy()) == bits(SMALL)
+
+
 def test_async_copy_does_not_raise_the_error_of_the_next(gpu, adapter, hold):
     a, b = (sx.zeros(SMALL.shape, SMALL.dtype, device=gpu) for _ in range(2))
     source = pinned(SMALL, gpu)
