@@ -26,6 +26,7 @@ def rows(setup: Setup) -> Iterator[Row]:
         if source != target:
             yield f"{source} USM to {target} USM", partial(between, setup, source, target)
     yield "memory of NumPy as system USM", lambda: system(setup)
+    yield "a page of virtual memory at two addresses", lambda: page_at_two_addresses(setup)
     yield "more memory than there is", lambda: too_much(setup)
 
 
@@ -37,6 +38,18 @@ def each_size(setup: Setup, kind: UsmType, trip: Callable[[sx.Tensor, Numbers], 
         data = numbers(NEW, nbytes)
         detail = trip(setup.tensor(kind, data), data) or ""
     return detail
+
+
+def page_at_two_addresses(setup: Setup) -> None:
+    """Write through each of two mappings of one page, and read through the other one.
+
+    Caches that grow in place rely on it (https://github.com/ovg-project/kvcached/issues/501).
+    """
+    is_one = setup.device._entry.is_one_page_at_two_addresses()
+    if is_one is None:
+        raise Cannot("it maps no virtual memory")
+    if not is_one:
+        raise DidNotHoldError("what is written at one address is not read at the other")
 
 
 def need(setup: Setup, *kinds: str) -> None:
