@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine shares its key-value cache with a server: ``share_with_lmcache.py DEVICE``."""
+
+import multiprocessing
+import sys
+
+import fake_lmcache
+import fake_torch
+import sycl_ext as sx
+
+from lmcache_wrapper import SyclIPCWrapper  # isort: skip (after the fake of its base)
+
+SyclIPCWrapper.library = "fake_torch"
+
+
+def server(connection):
+    """Open the cache, read a block, and fill another one."""
+    wrapper = fake_lmcache.DeviceIPCWrapper.Deserialize(connection.recv())
+    print("arrived:", type(wrapper).__name__, wrapper.dtype, wrapper.shape, wrapper.stride)
+    named = sx.device(f"uuid:{wrapper.device_uuid}")
+    print("device by its UUID:", named is sx.device(sys.argv[1]))
+    cache = wrapper.to_tensor()
+    print("arrived:", cache.usm[0].tolist(), "same:", wrapper.to_tensor().usm.ptr == cache.usm.ptr)
+    cache.usm[1].fill(7)
+    connection.send(fake_lmcache.DeviceIPCWrapper.Serialize(wrapper))
+    wrapper.close()
+    print("after close:", cache.usm[1].tolist())
+
+
+def main(device):
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=server, args=(there,), daemon=True)
+    process.start()
+    blocks = sx.ipc.empty((3, 2, 2), "float16", device=device).fill(5)
+    # Memory of the CPU that processes share is not USM that a library can export.
+    cache = blocks if device == "cpu" else fake_torch.Tensor(blocks)
+    wrapper = SyclIPCWrapper.wrap(cache)
+    message = fake_lmcache.DeviceIPCWrapper.Serialize(wrapper)
+    print("message below 1000 bytes:", len(message) < 1000)
+    here.send(message)
+    answer = here.recv()
+    process.join()
+    print("answer as small:", len(answer) == len(message))
+    answer = fake_lmcache.DeviceIPCWrapper.Deserialize(answer)
+    print("here:", blocks.tolist())
+    print(
+        "equal:", wrapper == answer, wrapper == SyclIPCWrapper.wrap(sx.ipc.empty(3, device=device))
+    )
+    try:
+        SyclIPCWrapper.wrap(fake_torch.Tensor(sx.zeros(3, usm_type="host", device=device)))
+    except BufferError as error:
+        print("refused:", str(error).partition("; ")[0])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
