@@ -24,6 +24,7 @@ def main(device):
     here, there = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(target=other, args=(there,), daemon=True)
     process.start()
+    there.close()  # so that the pipe ends with the process
     usm = sx.zeros((2, 3), "int32", device=device).fill(5)
     here.send((fake_torch.Tensor(usm[:, 1:]), fake_torch.Parameter(fake_torch.Tensor(usm[0]))))
     here.recv()

@@ -32,6 +32,7 @@ def main(device):
     here, there = context.Pipe()
     process = context.Process(target=server, args=(there,), daemon=True)
     process.start()
+    there.close()  # so that the pipe ends with the process
     blocks = sx.ipc.empty((3, 2, 2), "float16", device=device).fill(5)
     # Memory of the CPU that processes share is not USM that a library can export.
     cache = blocks if device == "cpu" else fake_torch.Tensor(blocks)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""**Experimental.** Weights from a trainer to the workers of vLLM, on one machine, by handle.
+
+Both engines have the interface of ``vllm.distributed.weight_transfer.base``. A worker opens the
+memory of the trainer and loads from there, so the weights are copied once, into the model.
+"""
+
+import base64
+import os
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar
+
+from vllm.config.weight_transfer import WeightTransferConfig
+from vllm.distributed.weight_transfer.base import (
+    TrainerInitInfo,
+    TrainerWeightTransferEngine,
+    WeightTransferEngine,
+    WeightTransferInitInfo,
+    WeightTransferUpdateInfo,
+)
+from vllm.model_executor.model_loader import reload
+
+import sycl_ext as sx
+
+#: vLLM's switch for pickles, which can run any code of the sender.
+ALLOW = "VLLM_ALLOW_INSECURE_SERIALIZATION"
+
+
+@dataclass
+class SyclInitInfo(WeightTransferInitInfo):  # type: ignore[misc]
+    """A worker needs nothing to begin."""
+
+
+@dataclass
+class SyclUpdateInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
+    """Some weights, as text, so that any client can send them."""
+
+    names: list[str]
+    packed: str
+    """The pickle of a list of `sx.ipc.Packed`, one for each name, in base 64."""
+
+
+@dataclass
+class SyclTrainerInitInfo(TrainerInitInfo):  # type: ignore[misc]
+    """The rank of the trainer; rank 0 sends."""
+
+
+class SyclWeightTransferEngine(WeightTransferEngine):  # type: ignore[misc]
+    """The side of the worker."""
+
+    init_info_cls = SyclInitInfo
+    update_info_cls = SyclUpdateInfo
+    library: ClassVar[str] = "torch"
+    """The module with ``from_dlpack`` that makes the tensors for the model."""
+
+    _opened: list[sx.Tensor] | None = None  # until the copies into the model are complete
+
+    def init_transfer_engine(self, init_info: SyclInitInfo) -> None:
+        """Do nothing: each message says where its weights are."""
+
+    def start_weight_update(self) -> None:
+        """Prepare the model for weights in the format of a checkpoint."""
+        reload.initialize_layerwise_reload(self.model)
+
+    def receive_weights(self, update_info: SyclUpdateInfo) -> None:
+        """Load the weights out of the memory of the trainer."""
+        if os.environ.get(ALLOW) != "1":
+            raise ValueError(f"the weights come as a pickle; set {ALLOW}=1 if you trust the sender")
+        self._opened = [
+            packed.open() for packed in pickle.loads(base64.b64decode(update_info.packed))
+        ]
+        tensors = [sx.exchange(usm, self.library, host_copy=False) for usm in self._opened]
+        self.model.load_weights(list(zip(update_info.names, tensors, strict=True)))
+
+    def finish_weight_update(self) -> None:
+        """Complete the model, and close the memory of the trainer."""
+        reload.finalize_layerwise_reload(self.model, self.model_config)
+        self._opened = None
+
+    def shutdown(self) -> None:
+        """Close the memory of the trainer."""
+        self._opened = None
+
+    @staticmethod
+    def trainer_send_weights(iterator: Iterator[tuple[str, Any]], trainer_args: Any) -> None:
+        """Send all weights to ``trainer_args["client"]``, between its start and its finish."""
+        _send(trainer_args["client"], iterator)
+
+
+class SyclTrainerEngine(TrainerWeightTransferEngine):  # type: ignore[misc]
+    """The side of the trainer. Each rank calls it; rank 0 sends."""
+
+    init_info_cls = SyclTrainerInitInfo
+    config_cls = WeightTransferConfig
+
+    @classmethod
+    def trainer_init(
+        cls, config: Any, init_info: SyclTrainerInitInfo, *, client: Any, source: Any
+    ) -> "SyclTrainerEngine":
+        """Return an engine, after the workers have made theirs."""
+        engine = cls(config, client=client, source=source, is_sender=init_info.is_sender)
+        if engine.is_sender:
+            client.init_weight_transfer_engine({})
+        return engine
+
+    def send_weights(self) -> None:
+        """Bring the workers up to date; ranks that do not send take part in the collectives."""
+        if not self.is_sender:
+            for _ in self.source:
+                pass
+            return
+        self.client.start_weight_update()
+        _send(self.client, self.source)
+        self.client.finish_weight_update()
+
+
+def _send(client: Any, weights: Iterable[tuple[str, Any]], at_once: int = 64) -> None:
+    """Send weights, some in each message; they are kept until the worker has loaded them."""
+    rest = iter(weights)
+    while some := list(islice(rest, at_once)):
+        packed = [sx.ipc.pack(tensor.detach()) for _, tensor in some]
+        text = base64.b64encode(pickle.dumps(packed)).decode()
+        client.update_weights({"names": [name for name, _ in some], "packed": text})
