@@ -54,7 +54,7 @@ def runs():
     yield pytest.param(kernels, None, marks=pytest.mark.long, id=f"{kernels}, every cell")
 
 
-@pytest.mark.timeout(600 if environments.NEO else 300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("name", "tests"), list(runs()))
 def test_environment(name, tests, tmp_path_factory):
     scratch = tmp_path_factory.getbasetemp()

@@ -128,6 +128,7 @@ def test_barrier_waits_for_tensors_that_other_code_has(gpu, with_events, adapter
         memory.barrier()
         assert adapter.fakegpu_copies() == before
         held.release()
+    memory.mine.wait()  # until the copy is counted
     taken = memory.mine.__dlpack__(stream=-1)
     adapter.fakegpu_set_delay_us(50_000)
     before = adapter.fakegpu_copies()
