@@ -22,7 +22,9 @@ constexpr std::chrono::seconds longest_wait{2};
 // `inside`, the other one writes `inside` first.
 struct Deleters {
   std::atomic<int> inside{0};
-  std::atomic<long> ending_thread{0};  // 0: the interpreter is not ending
+  std::atomic<long> ending_thread;  // 0: the interpreter is not ending
+
+  explicit Deleters(long ending) noexcept : ending_thread(ending) {}
 
   // Whether this thread may run code of others now; then it calls `leave` afterwards.
   bool enter() noexcept {
@@ -41,10 +43,14 @@ struct Deleters {
   }
 };
 
-// A forked child has none of the threads that were inside.
+// A forked child has none of the threads that were inside.  If it was forked by a function of
+// `atexit`, its interpreter is ending as well, in the only thread that it has got.
 FirstMade<Deleters, true> of_process;
 Deleters& deleters() {
-  return of_process.get([] { return Deleters(); });
+  return of_process.get([] {
+    const auto* const parents = of_process.newest();
+    return Deleters(parents && parents->value.ending_thread != 0 ? getpid() : 0);
+  });
 }
 [[maybe_unused]] Deleters& first_deleters = deleters();
 

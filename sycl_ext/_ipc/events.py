@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _RECORD = struct.Struct("<16sQ")
 _MARK = b"sycl_ext event 1"
 _SIZE = 4096
+#: 1: events are used. They are an experiment as long as only a simulated driver has shown them.
+_SWITCH = "SYCL_EXT_IPC_EVENTS"
 
 
 class Event:
@@ -56,7 +58,7 @@ def of_work(*tensors: _core.TensorBase) -> _core.IpcEvent | None:
 
 def before_opening(tensor: _core.TensorBase, entry: _core.Entry) -> Event | None:
     """Return the event after which others may use a tensor; None: they may now, by a wait."""
-    if not _core.why_no_ipc_events(entry):
+    if not _why_none(entry):
         made = of_work(tensor)
         return None if made is None else Event(made)
     _core.synchronize(tensor)
@@ -74,6 +76,14 @@ def ordered(tensor: _core.TensorBase, key: BlockKey) -> Tensor:
     data = content[_RECORD.size : _RECORD.size + length]
     _core.wait_for_event([tensor], data, key.process)
     return tensor
+
+
+def _why_none(entry: _core.Entry) -> str:
+    """Return why events are not used on a device; "" if they are."""
+    reason = _core.why_no_ipc_events(entry)
+    if not reason and os.environ.get(_SWITCH) != "1":
+        return f"they are experimental: {_SWITCH}=1 turns them on"
+    return reason
 
 
 def is_own(key: BlockKey) -> bool:
@@ -96,7 +106,8 @@ def why_no_events(device: Any = None) -> str:
     -------
     str
         The reason: the device has none (those of Level Zero's adapter v2 have, Battlemage and
-        later), or the SYCL runtime is older than 2026.2.
+        later), the SYCL runtime is older than 2026.2, or they are not turned on: they are
+        experimental, and need ``SYCL_EXT_IPC_EVENTS=1``.
 
     Examples
     --------
@@ -104,4 +115,4 @@ def why_no_events(device: Any = None) -> str:
     >>> sx.ipc.why_no_events("cpu")
     'the device has no inter-process handles'
     """
-    return _core.why_no_ipc_events(place(device).device._entry)
+    return _why_none(place(device).device._entry)

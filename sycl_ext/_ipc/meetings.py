@@ -62,6 +62,11 @@ class Meeting:
         return cls(open_block(key, _PAGE * size, readonly=False), rank, size, what)
 
     @property
+    def completed(self) -> int:
+        """Number of the barriers to which all ranks have come, as far as this rank knows."""
+        return self._completed
+
+    @property
     def has_begun(self) -> bool:
         """Whether this rank has come to a barrier that a TimeoutError or Ctrl-C ended."""
         return bool(self._pages[self.rank, _ARRIVED] > self._completed)
@@ -78,20 +83,27 @@ class Meeting:
         TimeoutError
             If one of them does not come.
         """
-        self._require_usable()
+        self.require_usable()
+        if len(told) > _TOLD:
+            raise ValueError(f"a rank tells {len(told)} bytes; it may tell {_TOLD}")
         at = _TOLD_AT[self._completed % 2]
         if told and not self.has_begun:
             self.block.write(told, at=_PAGE * self.rank + at + 8)
         if not self.has_begun:
             self._pages[self.rank, at // 8] = len(told)
         self._meet(timeout)
+        return self.told()
+
+    def told(self) -> list[bytes]:
+        """Return what each rank told the others at the last barrier that was completed."""
+        at = _TOLD_AT[(self._completed - 1) % 2]
         begins = [_PAGE * rank + at + 8 for rank in range(self.size)]
         lengths = self._pages[:, at // 8].tolist()
         return [self.block.read(b, b + min(n, _TOLD)) for b, n in zip(begins, lengths, strict=True)]
 
     def all_gather(self, data: bytes, timeout: float) -> list[bytes]:
         """Return the bytes of all ranks, by rank. Raises as `barrier` does."""
-        self._require_usable()
+        self.require_usable()
         self._gathering = True
         gathered, rest, unread = [b""] * self.size, data, True
         while unread:
@@ -104,7 +116,8 @@ class Meeting:
         self._gathering = False
         return gathered
 
-    def _require_usable(self) -> None:
+    def require_usable(self) -> None:
+        """Raise BrokenBarrierError in a forked child, and after an `all_gather` that failed."""
         if os.getpid() != self._process:
             raise BrokenBarrierError(
                 f"process {os.getpid()} was forked from rank {self.rank} (process {self._process}) "

@@ -137,22 +137,35 @@ class _Order:
     def __init__(self, tensors: tuple[Tensor, ...], permission: Permission | None) -> None:
         self._tensors = tensors
         self._permission = permission  # the others open an event at each barrier
-        # Of the last two barriers: at the next but one, all ranks have opened those of this one.
-        self._events: tuple[Any, Any] = None, None
+        self._event: Any = None  # of the last barrier; until all ranks have opened it, at least
+        self._finished = 0  # barriers of the meeting; a call that ended with an error goes on
 
     def barrier(self, meeting: Meeting, timeout: float) -> None:
         """Come to a barrier, and let the queues wait for the work of the other ranks."""
-        event = None
-        if meeting.has_begun:  # the others were told of an earlier event
-            self._wait(self._tensors)
-        else:
-            event = events.of_work(*self._tensors)
-            self._events = self._events[1], event
-        told = b"" if event is None else _WORK.pack(os.getpid()) + event.data
-        for rank, data in enumerate(meeting.barrier(timeout, told)):
-            if data and rank != meeting.rank:
-                self._follow(data)
+        meeting.require_usable()
+        if meeting.completed == self._finished or meeting.completed % 2:
+            self._meet(meeting, timeout)
         self._wait(filter(_core.is_held_by_others, self._tensors))
+        self._finished = meeting.completed
+
+    def _meet(self, meeting: Meeting, timeout: float) -> None:
+        """Meet twice: to tell the events, and when all have opened them, because a rank may leave.
+
+        So an odd number of meetings is completed only while this rank opens events.
+        """
+        if meeting.completed % 2 == 0:
+            event = None
+            if meeting.has_begun:  # the others were told of an earlier event
+                self._wait(self._tensors)
+            else:
+                self._event = event = events.of_work(*self._tensors)
+            told = b"" if event is None else _WORK.pack(os.getpid()) + event.data
+            meeting.barrier(timeout, told)
+        if not meeting.has_begun:
+            for rank, data in enumerate(meeting.told()):
+                if data and rank != meeting.rank:
+                    self._follow(data)
+        meeting.barrier(timeout)
 
     def _follow(self, data: bytes) -> None:
         (process,) = _WORK.unpack_from(data)

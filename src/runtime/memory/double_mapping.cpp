@@ -21,7 +21,8 @@ namespace experimental = sycl::ext::oneapi::experimental;
 class Mapping {
  public:
   Mapping(const experimental::physical_mem& page, const sycl::context& context)
-      : nbytes_(page.size()),
+      : page_(page),
+        nbytes_(page.size()),
         context_(context),
         address_(experimental::reserve_virtual_mem(nbytes_, context)) {
     try {
@@ -44,6 +45,8 @@ class Mapping {
   void* bytes() const noexcept { return bytes_; }
 
  private:
+  // Released after it was unmapped: Level Zero may free a page although it is mapped.
+  const experimental::physical_mem page_;
   const std::size_t nbytes_;
   const sycl::context context_;
   const std::uintptr_t address_;
@@ -72,7 +75,7 @@ std::optional<bool> is_one_page_at_two_addresses(const Entry& entry) {
         device, context,
         experimental::get_mem_granularity(device, context,
                                           experimental::granularity_mode::recommended));
-    first.emplace(page, context);  // a mapping keeps the page
+    first.emplace(page, context);
     second.emplace(page, context);
   });
   if (!second) return std::nullopt;

@@ -67,6 +67,9 @@ struct Exported {
 class SignalingQueue final : public Deferred {
  public:
   SignalingQueue(Queue queue, Owner event) : queue_(std::move(queue)), event_(std::move(event)) {}
+  ~SignalingQueue() override {
+    if (is_forked_child() || is_process_ending()) (void)event_.release();  // as in release_ipc
+  }
   QueueSet awaited_queues() const noexcept override {
     QueueSet set;
     if (queue_.may_have_work()) set.add(queue_);
@@ -75,7 +78,7 @@ class SignalingQueue final : public Deferred {
 
  private:
   const Queue queue_;
-  const Owner event_;
+  Owner event_;
 };
 
 template <class State>
@@ -186,6 +189,14 @@ std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks) {
   const WithoutGil released;
   const auto is_idle = [](const Memory& block) { return block->would_not_wait(); };
   if (std::all_of(blocks.begin(), blocks.end(), is_idle)) return std::nullopt;
+  require_not_forked([&] { return blocks.front()->entry->is_cpu(); });
+  for (const Memory& block : blocks) {  // an event does not tell that a copy has failed
+    const std::string failure =
+        block->entry->failure_of_copies(block->data, block->nbytes, /*told=*/false);
+    if (!failure.empty()) {
+      fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
+    }
+  }
   const Queue queue = blocks.front()->entry->new_queue();
   for (const Memory& block : blocks) {
     for (const Queue* busy : block->busy_queues()) queue.order_after(*busy);
@@ -198,10 +209,15 @@ std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks) {
 }
 
 Memory on_own_queue(const Memory& memory) {
+  require_not_forked([&] { return memory->entry->is_cpu(); });
   Owner owner = keep_memory(memory);
   const WithoutGil released;
-  return borrow(memory->data, memory->nbytes, memory->kind, memory->entry,
-                memory->entry->new_queue(), std::move(owner));
+  // Whoever asks the new block does not ask the queues of the old one.
+  const Queue queue = memory->entry->new_queue();
+  if (memory->is_ours() || memory->kept_block()) {
+    for (const Queue* busy : memory->awaited_queues()) queue.order_after(*busy);
+  }
+  return borrow(memory->data, memory->nbytes, memory->kind, memory->entry, queue, std::move(owner));
 }
 
 }  // namespace sycl_ext

@@ -283,6 +283,7 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
 
 Allocation::~Allocation() {
   if (is_private() || use.has_host_view()) blocks_by_address.remove(this);
+  if (own_queue) own_queue.forget_done();
   if (is_ours()) {
     give_back(*this);
   } else {

@@ -35,6 +35,17 @@ __attribute__((weak)) sycl::event openIPCEventHandle(const std::byte*, std::size
 
 namespace sycl_ext {
 
+namespace {
+
+// A process with another runtime may have made the event.
+[[noreturn]] void fail_to_open(int process, const char* reason) {
+  fail(Error::Kind::buffer, "the handle has an event of process ", process,
+       ", which cannot be waited for here: ", reason,
+       "; or wait for the array in that process before its handle is made");
+}
+
+}  // namespace
+
 #ifdef HAS_IPC_EVENTS
 
 namespace experimental = sycl::ext::oneapi::experimental;
@@ -46,8 +57,9 @@ const char* const too_old =
     "this SYCL runtime has no inter-process events; intel-sycl-rt 2026.2 and later have";
 
 bool runtime_has_them() noexcept {
+  void (*const put)(ipc::handle&, const sycl::context&) = ipc::event::put;
   return experimental::detail::make_event && experimental::enqueue_signal_event &&
-         ipc::event::get && sycl::detail::openIPCEventHandle;
+         ipc::event::get && put && sycl::detail::openIPCEventHandle;
 }
 
 }  // namespace
@@ -78,6 +90,7 @@ IpcEvent signal_event(const Queue& queue) {
 }
 
 void wait_for_event(const std::vector<Queue>& queues, const std::string& bytes, int process) {
+  if (!runtime_has_them()) fail_to_open(process, too_old);
   const WithoutGil released;
   const auto* const begin = reinterpret_cast<const std::byte*>(bytes.data());
   const auto opened = [&](const sycl::context& context) {
@@ -100,15 +113,22 @@ void wait_for_event(const std::vector<Queue>& queues, const std::string& bytes, 
 
 #else  // headers before 2026.2
 
-std::string why_no_ipc_events(const sycl::device&) {
-  return "sycl_ext was built with a SYCL runtime without inter-process events; build it with "
-         "intel-sycl-rt 2026.2 or later";
-}
+namespace {
+
+const char* const built_without =
+    "sycl_ext was built with a SYCL runtime without inter-process events; build it with "
+    "intel-sycl-rt 2026.2 or later";
+
+}  // namespace
+
+std::string why_no_ipc_events(const sycl::device&) { return built_without; }
 
 IpcEvent signal_event(const Queue&) {
   return {{}, Owner(nullptr, [](void*) {})};
 }
-void wait_for_event(const std::vector<Queue>&, const std::string&, int) {}
+void wait_for_event(const std::vector<Queue>&, const std::string&, int process) {
+  fail_to_open(process, built_without);
+}
 
 #endif
 

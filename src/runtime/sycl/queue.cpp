@@ -302,8 +302,10 @@ void Queue::order_after(const Event& event) const {
   });
 }
 
-// The command is listed, so whoever waits for the queue waits for it first.
+// The command is listed, so whoever waits for the queue waits for it first.  Perhaps nobody does,
+// so those of earlier events that are over are dropped here.
 void Queue::order_after(const std::shared_ptr<const AwaitedEvent>& event) const {
+  look_at_commands(*state_);
   await(*state_, event);
   list_command(submit(state_, [&event](sycl::queue& queue) {
     return queue.ext_oneapi_submit_barrier({event->event});
@@ -312,6 +314,15 @@ void Queue::order_after(const std::shared_ptr<const AwaitedEvent>& event) const 
 
 void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
   finish({submit_copy(to, from, nbytes)});
+}
+
+void Queue::forget_done() const noexcept {
+  if (!state_->errors || !may_have_work() || belongs_to_parent(*state_)) return;
+  const WithoutGil released;
+  try {
+    look_at_commands(*state_);
+  } catch (...) {  // the list then keeps the queue
+  }
 }
 
 void Queue::forget_copies_to(const std::byte* data, std::size_t nbytes) const {

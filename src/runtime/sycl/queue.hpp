@@ -97,6 +97,9 @@ class Queue {
   // child, a copy that was pending at the fork counts as failed.  `told`: the error counts as
   // reported from now on.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
+  // Drops the commands that are over from the list of this queue.  A listed command keeps its
+  // queue, so a queue that is not kept for ever is asked for this when its work is done.
+  void forget_done() const noexcept;
   // These bytes belong to another block from now on, which such errors do not concern.
   void forget_copies_to(const std::byte* data, std::size_t nbytes) const;
   void fill_zero(void* to, std::size_t nbytes) const;

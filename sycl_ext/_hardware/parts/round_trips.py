@@ -49,7 +49,7 @@ def page_at_two_addresses(setup: Setup) -> None:
     if is_one is None:
         raise Cannot("it maps no virtual memory")
     if not is_one:
-        raise DidNotHoldError("what is written at one address is not read at the other")
+        raise DidNotHoldError("the bytes at the other address are wrong")
 
 
 def need(setup: Setup, *kinds: str) -> None:

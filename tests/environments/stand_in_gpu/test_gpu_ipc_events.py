@@ -71,8 +71,9 @@ def sent(handle):
     return pickle.dumps(handle).hex()
 
 
-def test_device_says_whether_it_has_events(gpu):
+def test_device_says_whether_it_has_events(gpu, monkeypatch):
     """The real adapters say so on Intel's driver as well: v2 has them, and v1 does not."""
+    monkeypatch.setenv("SYCL_EXT_IPC_EVENTS", "1")
     environment = os.environ["SYCL_EXT_ENVIRONMENT"]
     reason = {
         "opencl_gpu": "the device has no inter-process handles",
@@ -80,6 +81,18 @@ def test_device_says_whether_it_has_events(gpu):
         "neo_v1": "the device has no inter-process events (the aspect ext_oneapi_ipc_event)",
     }
     assert sx.ipc.why_no_events(gpu) == reason.get(environment, "")
+
+
+def test_events_are_not_used_unless_they_are_turned_on(gpu, with_events, adapter, monkeypatch):
+    monkeypatch.delenv("SYCL_EXT_IPC_EVENTS")
+    assert "SYCL_EXT_IPC_EVENTS=1 turns them on" in sx.ipc.why_no_events(gpu)
+    t = numbers(gpu, 1)
+    adapter.fakegpu_set_delay_us(20_000)
+    copy = t.copy_from(numbers(gpu, 2), wait=False)
+    handle = sx.ipc.handle(t)
+    assert (handle.has_event, copy.done()) == (False, True)  # the maker has waited
+    (alone,) = sx.ipc.groups(1)
+    assert not sx.ipc.symmetric(3, "int32", alone, device=gpu).has_events
 
 
 def numbers(gpu, value):
