@@ -235,6 +235,38 @@ input()
 """
 
 
+#: Opens each of three handles many times, copies from the tensor, and never waits for it.
+DROPS = """
+import time
+from pathlib import Path
+from sycl_ext import _core
+for _ in range(3):
+    handle = pickle.loads(bytes.fromhex(input()))
+    for _ in range(30):
+        t = sx.ipc.open(handle)
+        mine = sx.empty(t.shape, t.dtype, device=t.device)
+        mine.copy_from(t, wait=False)
+        mine.wait()
+        del t
+    while _core._test.deferred_frees():
+        time.sleep(0.01)
+    print(len(list(Path("/proc/self/fd").iterdir())), driver.fakegpu_opened_events(), flush=True)
+"""
+
+
+def test_tensors_that_nobody_waits_for_leave_nothing_open(gpu, with_events, adapter, reader):
+    ask, t, kept, counts = reader(DROPS), numbers(gpu, 1), [], []
+    for value in (2, 3, 4):
+        adapter.fakegpu_set_delay_us(10_000)
+        t.copy_from(numbers(gpu, value), wait=False)
+        kept.append(sx.ipc.handle(t))
+        adapter.fakegpu_set_delay_us(0)
+        assert kept[-1].has_event
+        counts.append([int(number) for number in ask(sent(kept[-1])).split()])
+    assert counts[2][0] < counts[0][0] + 10
+    assert counts[2][1] < 10
+
+
 def test_death_of_the_maker_is_an_error_of_whoever_waits(with_events, reader):
     maker, ask = reader(MAKER), reader(WAITS)
     process, data = maker.process.stdout.readline().split()

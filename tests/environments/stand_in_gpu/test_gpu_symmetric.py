@@ -138,6 +138,22 @@ def test_barrier_waits_for_tensors_that_other_code_has(gpu, with_events, adapter
     del taken
 
 
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_rank_may_leave_after_a_barrier(gpus, with_events, adapter, rank_1, end):
+    """Its event is opened by then, so what it has written is read here."""
+    group, other = rank_1(f"""
+memory.mine.copy_from(np.full((2, 3), 5, "int32"), wait=False)
+memory.barrier()
+memory.mine.wait()  # a process that ends before its work is done ends that work
+{end}
+""")
+    memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
+    for _ in range(3):
+        memory.barrier()
+    other.wait(60)
+    assert memory.tensors[1].tolist() == [[5] * 3] * 2
+
+
 def test_barriers_leave_no_event_open(gpus, with_events, adapter, rank_1):
     repeated = """
 for _ in range(100):
