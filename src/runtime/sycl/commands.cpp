@@ -19,23 +19,6 @@ bool is_cpu(const QueueState& state) { return state.queue.get_device().is_cpu();
 
 bool belongs_to_parent(const QueueState& state) { return is_forked_child() && !is_cpu(state); }
 
-// A driver takes its locks, and may wait, when it destroys a queue.  A queue of a forked child's
-// parent is not destroyed, nor are the events that it waits for: the child has copies of the
-// descriptors with which the driver of the parent works.
-QueueState::~QueueState() {
-  if (!errors) return;  // other code has the queue as well
-  if (is_process_ending() || belongs_to_parent(*this)) {
-    new sycl::queue(std::move(queue));
-    new auto(std::move(awaited));
-    new auto(std::move(unmet_mark));
-    return;
-  }
-  const WithoutGil released;
-  const RuntimeCall call("destroying a queue");
-  awaited.clear();
-  const sycl::queue last = std::move(queue);
-}
-
 bool is_over(const sycl::event& event) {
   using Status = sycl::info::event_command_status;
   const RuntimeCall call("asking for the status of a command");
