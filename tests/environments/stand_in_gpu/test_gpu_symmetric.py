@@ -61,7 +61,9 @@ def test_ranks_use_one_memory_on_two_gpus(gpus, rank_1):
     assert shown.startswith("SymmetricMemory(rank=1, size=2, shape=(2, 3), dtype=int32, mechanism=")
 
 
-def test_killed_rank_is_an_error(gpus, rank_1):
+def test_killed_rank_is_an_error(gpus, rank_1, monkeypatch):
+    """Without events, because its death would also end the work that signals its last event."""
+    monkeypatch.delenv("SYCL_EXT_IPC_EVENTS", raising=False)
     group, other = rank_1("os.kill(os.getpid(), signal.SIGKILL)")
     memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
     memory.barrier()
@@ -138,19 +140,16 @@ def test_barrier_waits_for_tensors_that_other_code_has(gpu, with_events, adapter
     del taken
 
 
-@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
-def test_rank_may_leave_after_a_barrier(gpus, with_events, adapter, rank_1, end):
+def test_rank_may_leave_after_a_barrier(gpus, with_events, adapter, rank_1):
     """Its event is opened by then, so what it has written is read here."""
-    group, other = rank_1(f"""
+    group, other = rank_1("""
 memory.mine.copy_from(np.full((2, 3), 5, "int32"), wait=False)
 memory.barrier()
-memory.mine.wait()  # a process that ends before its work is done ends that work
-{end}
 """)
     memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
     for _ in range(3):
         memory.barrier()
-    other.wait(60)
+    assert other.wait(60) == 0
     assert memory.tensors[1].tolist() == [[5] * 3] * 2
 
 
