@@ -130,6 +130,7 @@ NEO = {
     "xpu without a GPU": "there are GPUs",
     "test_hint_on_the_cpu_device_does_nothing": "there are GPUs",
     "reserved": MAPPED,
+    "test_page_at_two_addresses_is_one_memory": MAPPED,
     "test_hole_between_two_mappings_is_refused": MAPPED,
     "test_memory_that_is_only_read": MAPPED,
     "test_pci_addresses_differ": PCI,

@@ -171,6 +171,7 @@ def test_work_that_is_done_needs_no_event(gpu, with_events):
 
 
 def test_handle_may_be_opened_twice_and_by_its_maker(gpu, with_events, adapter, hold, reader):
+    before = adapter.fakegpu_opened_events()  # of earlier tests
     t, new = numbers(gpu, 1), numbers(gpu, 2)
     ask = reader("""
 line = input()
@@ -190,7 +191,7 @@ print(*(copy.tolist() for copy in copies), flush=True)
         held.release()
         assert ask("") == "[2, 2, 2] [2, 2, 2]"
     assert opened.tolist() == [2, 2, 2]
-    assert adapter.fakegpu_opened_events() == 0  # its own queue needs none
+    assert adapter.fakegpu_opened_events() <= before  # its own queue needs none
 
 
 def test_bytes_of_a_handle_wait_for_the_work(gpu, with_events, adapter, hold):
