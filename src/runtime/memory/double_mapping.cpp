@@ -34,7 +34,7 @@ class Mapping {
   }
   ~Mapping() {
     try {
-      sycl_call("unmapping a page", [this] {
+      locked_call("unmapping a page", [this] {
         experimental::unmap(bytes_, nbytes_, context_);
         experimental::free_virtual_mem(address_, nbytes_, context_);
       });
@@ -69,7 +69,7 @@ std::optional<bool> is_one_page_at_two_addresses(const Entry& entry) {
   const sycl::device& device = entry.sycl->device;
   const sycl::context& context = entry.sycl->context;
   std::optional<Mapping> first, second;
-  sycl_call("mapping a page at two addresses", [&] {
+  locked_call("mapping a page at two addresses", [&] {
     if (!device.has(sycl::aspect::ext_oneapi_virtual_mem)) return;
     const experimental::physical_mem page(
         device, context,

@@ -65,8 +65,8 @@ void require_living_processes(const QueueState& state) {
     if (!awaited->process.has_ended() || is_over(awaited->event)) continue;
     fail(Error::Kind::runtime, "process ", awaited->process.process,
          " has ended before its work on shared memory was complete, so the commands that wait for "
-         "that work never run; drop the tensors that they use, and open memory of a process that "
-         "lives");
+         "that work never run; drop the tensors that they use, and if a copy to another tensor "
+         "waits as well, start a new process");
   }
 }
 

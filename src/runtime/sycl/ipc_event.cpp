@@ -74,8 +74,7 @@ std::string why_no_ipc_events(const sycl::device& device) {
 
 IpcEvent signal_event(const Queue& queue) {
   const WithoutGil released;
-  return sycl_call("signaling an inter-process event", [&] {
-    const RuntimeCall call("signaling an inter-process event");
+  return locked_call("signaling an inter-process event", [&] {
     sycl::queue on = queue.state().queue;
     sycl::event event = experimental::make_event(
         on.get_context(), experimental::properties{experimental::enable_ipc{true}});
