@@ -256,10 +256,14 @@ bool Allocation::is_owner_left() const noexcept {
   return python && (is_in_runtime() || python->lacks_gil());
 }
 
+bool Allocation::is_queue_left() const noexcept {
+  return own_queue && own_queue.is_ours() && !is_freeing();
+}
+
 void Allocation::free_or_defer(const Allocation* block) noexcept {
   std::unique_ptr<Allocation> last(const_cast<Allocation*>(block));
-  const bool waits =
-      block->is_owner_left() || block->use.is_untraced() || !are_idle(block->awaited_queues());
+  const bool waits = block->is_owner_left() || block->is_queue_left() || block->use.is_untraced() ||
+                     !are_idle(block->awaited_queues());
   if (waits || release_depth == deepest_release) {
     free_after_work(std::move(last));
     return;

@@ -19,6 +19,14 @@ bool is_cpu(const QueueState& state) { return state.queue.get_device().is_cpu();
 
 bool belongs_to_parent(const QueueState& state) { return is_forked_child() && !is_cpu(state); }
 
+QueueState::~QueueState() {
+  if (!belongs_to_parent(*this)) return;
+  // Never destroyed, because the driver of the child would wait for the threads of the parent.
+  new sycl::queue(std::move(queue));
+  new std::vector<std::shared_ptr<const AwaitedEvent>>(std::move(awaited));
+  new std::optional<sycl::event>(std::move(unmet_mark));
+}
+
 bool is_over(const sycl::event& event) {
   using Status = sycl::info::event_command_status;
   const RuntimeCall call("asking for the status of a command");

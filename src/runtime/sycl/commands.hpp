@@ -48,6 +48,7 @@ struct AwaitedEvent {
 struct QueueState {
   QueueState(sycl::queue queue, bool shared, std::shared_ptr<AsyncErrors> errors)
       : queue(std::move(queue)), shared(shared), errors(std::move(errors)) {}
+  ~QueueState();
 
   sycl::queue queue;
   const bool in_order = queue.is_in_order();

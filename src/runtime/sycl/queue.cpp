@@ -130,6 +130,8 @@ bool Queue::is_at(const void* address) const noexcept {
 
 bool Queue::in_order() const noexcept { return state_->in_order; }
 
+bool Queue::is_ours() const noexcept { return state_->errors != nullptr; }
+
 Queue Queue::for_work_from_now() const {
   const WithoutGil released;
   Queue mine = from_address(&state_->queue);

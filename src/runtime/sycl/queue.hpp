@@ -37,6 +37,7 @@ class Queue {
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
   bool is_at(const void* address) const noexcept;      // of a `sycl::queue`
   bool in_order() const noexcept;
+  bool is_ours() const noexcept;  // made by this package
   // The same queue, for a consumer that gets memory now.  As long as the queue goes on recording a
   // SYCL graph, it has no work on that memory, because its commands are nodes of the graph.
   Queue for_work_from_now() const;

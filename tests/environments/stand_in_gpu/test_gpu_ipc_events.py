@@ -323,6 +323,22 @@ os._exit(0)
     assert ask.process.stdout.readline() == "ends\n"
 
 
+def test_forked_child_of_the_reader_drops_what_it_has_opened(with_events, reader):
+    maker = reader(MAKER)
+    ask = reader("""
+import os
+t = opened()
+child = os.fork()
+if child:
+    print("ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    os._exit(0)
+del t
+sys.exit(7)
+""")
+    _, data = maker.process.stdout.readline().split()
+    assert ask(data) == "ended with 7"
+
+
 def test_event_that_cannot_be_made_is_waited_for(gpu, with_events, adapter, monkeypatch):
     t = numbers(gpu, 1)
     new = numbers(gpu, 2)
