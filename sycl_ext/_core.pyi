@@ -369,6 +369,11 @@ def as_host_view(tensor: TensorBase, /, *, source: object = None) -> HostView:
     `source`: the object that it is a view of, or None. The base is its base, if it has one.
     """
 
+class ExportMark:
+    @property
+    def has_ended(self) -> bool:
+        """Whether the deleter of the export has run."""
+
 def limit_memory(entry: Entry, nbytes: SupportsIndex, /) -> None:
     """Limits the 'device' and 'shared' USM of a device; < 0: no limit."""
 
@@ -389,10 +394,10 @@ def make_capsule(
     device: tuple[int, int],
     copied: bool = False,
     null_data: bool = True,
-    companion: object = None,
+    mark: ExportMark | None = None,
     queue: Queue | None = None,
 ) -> CapsuleType:
-    """A DLPack capsule over the tensor's memory; `queue`: of the consumer's work; `null_data`: NULL if there are no elements.  `companion` lives as long as the export."""
+    """A DLPack capsule over the tensor's memory; `queue`: of the consumer's work; `null_data`: NULL if there are no elements.  `mark` says when the export has ended."""
 
 def extent_in_block(tensor: TensorBase, /) -> tuple[int, int]:
     """Bytes of the block, and where the first element is in them."""

@@ -20,12 +20,15 @@ std::atomic<long> exports{0};
 template <class Managed>
 struct Block {
   Managed managed;
-  Owner companion;
+  const std::shared_ptr<ExportMark> mark;
   InUse use;
   std::int64_t dims[1];  // shape, then strides
 
-  Block(const Memory& memory, bool submits, Owner companion) noexcept
-      : companion(std::move(companion)), use(memory, submits) {}
+  Block(const Memory& memory, bool submits, std::shared_ptr<ExportMark> mark) noexcept
+      : mark(std::move(mark)), use(memory, submits) {}
+  ~Block() {
+    if (mark) mark->has_ended = true;
+  }
 };
 
 // Frees a managed tensor whose export failed before a consumer got it.
@@ -84,7 +87,7 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   void* const raw = std::malloc(sizeof(Block<Managed>) + dims_bytes);
   if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
   std::unique_ptr<Block<Managed>, DropUnused> block(
-      new (raw) Block<Managed>(tensor.memory, submits, std::move(options.companion)));
+      new (raw) Block<Managed>(tensor.memory, submits, std::move(options.mark)));
   if (submits && options.queue) tensor.memory->name_queue(*options.queue);
   const std::int64_t* const dims = tensor.layout.shape();  // the strides follow
   for (int i = 0; i < 2 * ndim; ++i) block->dims[i] = dims[i];

@@ -3,9 +3,17 @@
 // managed tensor, and a deleter that needs neither the GIL nor a living interpreter.
 #pragma once
 
+#include <atomic>
+#include <memory>
+
 #include "tensor/tensor.hpp"
 
 namespace sycl_ext {
+
+// Tells its holder that an export has ended.  The deleter only sets it, so it needs no GIL.
+struct ExportMark {
+  std::atomic<bool> has_ended{false};
+};
 
 struct ExportOptions {
   DLDevice device;  // the label the consumer asked for
@@ -16,7 +24,7 @@ struct ExportOptions {
   bool null_data = true;
   // The queue that the consumer named for its work; nullptr: it named none.
   const Queue* queue = nullptr;
-  Owner companion = Owner(nullptr, nullptr);  // which goes when the deleter runs
+  std::shared_ptr<ExportMark> mark = nullptr;  // of a traced export
 };
 
 // The caller owns the result and calls its deleter once.  Error(buffer): the legacy struct cannot

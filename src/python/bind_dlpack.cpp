@@ -35,17 +35,21 @@ void bind_dlpack(py::module_& m) {
     note_request(tensor.ptr(), Py_None);
   });
   m.def("live_exports", &live_exports);
+  py::class_<ExportMark, std::shared_ptr<ExportMark>>(m, "ExportMark")
+      .def(py::init<>())
+      .def_property_readonly("has_ended",
+                             [](const ExportMark& mark) { return mark.has_ended.load(); });
   m.def(
       "make_capsule",
       [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
-         bool null_data, const py::object& companion, const std::optional<Queue>& queue) {
-        PyObject* const kept = companion.is_none() ? nullptr : Py_NewRef(companion.ptr());
-        return own(make_capsule(tensor, versioned,
-                                {read_device(device), copied, null_data, queue ? &*queue : nullptr,
-                                 Owner(kept, release_python_object)}));
+         bool null_data, const std::shared_ptr<ExportMark>& mark,
+         const std::optional<Queue>& queue) {
+        return own(make_capsule(
+            tensor, versioned,
+            {read_device(device), copied, null_data, queue ? &*queue : nullptr, mark}));
       },
       py::arg("tensor"), py::pos_only(), py::kw_only(), py::arg("versioned"), py::arg("device"),
-      py::arg("copied") = false, py::arg("null_data") = true, py::arg("companion") = py::none(),
+      py::arg("copied") = false, py::arg("null_data") = true, py::arg("mark") = py::none(),
       py::arg("queue") = std::nullopt);
   m.def("consume_capsule",
         [](const py::object& capsule) { return wrapped(consume_capsule(capsule.ptr())); });

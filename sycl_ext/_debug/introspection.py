@@ -6,9 +6,8 @@ from __future__ import annotations
 import atexit
 import itertools
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
-from weakref import WeakValueDictionary
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED, logger
@@ -90,13 +89,22 @@ _PACKAGE = __file__.rpartition("_debug")[0]  # frames in its files are left out 
 _MAX_FRAMES = 8
 
 
-#: The live exports, oldest first. An export keeps its entry until its deleter runs.
-_alive: WeakValueDictionary[int, ExportOrigin] = WeakValueDictionary()
+#: The traced exports, oldest first. Its deleter marks an export as ended, and does no more: it may
+#: run without the GIL, in a thread that others wait for.
+_exports: dict[int, tuple[_core.ExportMark, ExportOrigin]] = {}
 _numbers = itertools.count()
 
 
-def remember(tensor: _core.TensorBase, device: DLDevice) -> ExportOrigin:
-    """Return the record with which `live_exports` shows an export; the export keeps it."""
+def _forget_ended() -> None:
+    for number, (mark, _) in list(_exports.items()):  # other threads add to it meanwhile
+        if mark.has_ended:
+            _exports.pop(number, None)
+
+
+def remember(tensor: _core.TensorBase, device: DLDevice, mark: _core.ExportMark) -> None:
+    """Record an export for `live_exports`, until it has ended."""
+    if len(_exports) > 2 * _core.live_exports() + 100:
+        _forget_ended()
     stack: list[str] = []
     frame: FrameType | None = sys._getframe()
     while frame is not None and len(stack) < _MAX_FRAMES:
@@ -106,8 +114,7 @@ def remember(tensor: _core.TensorBase, device: DLDevice) -> ExportOrigin:
         frame = frame.f_back
     address = tensor.ptr if tensor.size else 0
     what = address, memory_bytes(tensor), tensor.shape, tensor.dtype_name
-    origin = _alive[next(_numbers)] = ExportOrigin(*what, device, tuple(stack))
-    return origin
+    _exports[next(_numbers)] = mark, ExportOrigin(*what, device, tuple(stack))
 
 
 @overload
@@ -146,10 +153,8 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
         raise RuntimeError(
             "origins=True needs a process that was started with SYCL_EXT_TRACE=1 in its environment"
         )
-    # Copies: a caller that keeps them would keep the export in the list.
-    return [
-        replace(export) for reference in _alive.valuerefs() if (export := reference()) is not None
-    ]
+    _forget_ended()
+    return [origin for _, origin in list(_exports.values())]
 
 
 def _report_live_exports() -> None:

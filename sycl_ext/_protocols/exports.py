@@ -42,15 +42,18 @@ def export(
             _core.synchronize(tensor)
         else:
             _core.order_after(consumer, tensor)
-    companion = remember(result, label) if ENABLED else None
-    return _core.make_capsule(
+    mark = _core.ExportMark() if ENABLED else None
+    capsule = _core.make_capsule(
         result,
         versioned=versioned,
         device=label,
         copied=plan.copies > 0,
-        companion=companion,
+        mark=mark,
         queue=consumer,
     )
+    if mark is not None:
+        remember(result, label, mark)
+    return capsule
 
 
 def _takes_versioned(max_version: Any) -> bool:

@@ -88,6 +88,35 @@ del dropped
     ]
 
 
+@pytest.mark.parametrize(
+    "release",
+    [
+        "lab.delete_in_thread(address)",
+        "threading.Thread(target=lab.delete_under_lock, args=(address,)).start(); lab.take_lock()",
+    ],
+    ids=["in a thread of C", "under a lock of C"],
+)
+def test_deleter_of_a_traced_export_needs_no_gil(tmp_path, release):
+    """Another thread has the GIL, and waits for the one that calls the deleter."""
+    said, _ = run(
+        tmp_path,
+        f"""
+import faulthandler, threading
+import sycl_ext as sx
+from dlpack_conformance.structs import take
+from extensions import labs
+from waiting import PATIENCE
+
+lab = labs.load("deleter_lab")
+faulthandler.dump_traceback_later(PATIENCE, exit=True)
+address, _ = take(sx.zeros(3).__dlpack__(max_version=(1, 0)))
+{release}
+assert sx.memory.live_exports(origins=True) == []
+""",
+    )
+    assert said == []
+
+
 def test_threads_and_deleters_without_the_gil(tmp_path):
     said, _ = run(tmp_path, """
 import ctypes, threading
