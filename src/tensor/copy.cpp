@@ -62,14 +62,18 @@ class KeptWhileBusy {
 
 enum class HostSide : std::uint8_t { source, target };
 
+// When one command of a device may copy from and to host memory.
+enum class OneCommand : std::uint8_t { always, if_short, never };
+
 // Between host and device.  One command is best for few bytes, or if the driver copies from and to
 // the host memory directly.  A command that blocks in its submission is not used, because signals
 // are not looked for meanwhile.
-void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host,
-                    bool is_pinned = false) {
+void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host, OneCommand allowed) {
   const bool to_host = host == HostSide::target;
   const bool is_short = loops.nbytes() <= direct_bytes && !entry.blocks_on_pageable;
-  if (loops.contiguous() && (is_pinned || is_short)) {
+  const bool is_allowed =
+      allowed == OneCommand::always || (allowed == OneCommand::if_short && is_short);
+  if (loops.contiguous() && is_allowed) {
     entry.commands().copy(loops.to, loops.from, loops.nbytes());
     return;
   }
@@ -96,6 +100,7 @@ void copy_runs(const CopyLoops& loops, const Queue& queue) {
 void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const std::size_t most = std::min(staging_plan(loops.nbytes()).block_bytes, loops.nbytes());
   const bool is_pinned = same_context(to, from) && has_usm(from, UsmKind::host);
+  const OneCommand allowed = is_pinned ? OneCommand::always : OneCommand::if_short;
   const auto new_block = [&] {
     return is_pinned ? allocate(from, UsmKind::host, most) : allocate_host(most);
   };
@@ -114,11 +119,11 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
     auto& [data, stored] = blocks[turn];
     wait_for_all({std::exchange(stored, Event())});
     const ThroughBlock copy(piece, data);
-    copy_with_host(copy.in, from, HostSide::target, is_pinned);
+    copy_with_host(copy.in, from, HostSide::target, allowed);
     if (is_pinned && copy.out.contiguous()) {
       stored = to.commands().submit_copy(copy.out.to, data, copy.out.nbytes());
     } else {
-      copy_with_host(copy.out, to, HostSide::source, is_pinned);
+      copy_with_host(copy.out, to, HostSide::source, allowed);
     }
   });
   to.commands().finish({blocks[0].stored, blocks[1].stored});
@@ -128,6 +133,15 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
 // Whether a tensor is USM, and not memory that the runtime does not know.
 bool is_usm(const Tensor& tensor) {
   return tensor.memory->entry && tensor.memory->kind != UsmKind::system;
+}
+
+// Whether a command of an entry must not take the memory of a tensor: that of another device of an
+// OpenCL platform, shared USM included.  The adapter makes two commands of it, and frees their
+// block in a callback, in which libintelocl waits for itself.
+bool is_barred(const Tensor& tensor, const Entry& entry) {
+  const Memory& memory = tensor.memory;
+  return is_usm(tensor) && memory->kind != UsmKind::host && entry.backend == "opencl" &&
+         same_context(*memory->entry, entry) && memory->entry->root_id != entry.root_id;
 }
 
 void copy_disjoint(const Tensor& to, const Tensor& from) {
@@ -153,7 +167,9 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
     // The driver copies from and to USM directly, shared USM included, wherever it is at present.
     const bool is_known = is_usm(host) && same_context(*host.memory->entry, entry);
     copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source,
-                   registered || is_known);
+                   is_barred(host, entry)   ? OneCommand::never
+                   : registered || is_known ? OneCommand::always
+                                            : OneCommand::if_short);
   } else if (copies_run_by_run(loops) && copies_directly(source, entry)) {
     copy_runs(loops, entry.commands());
   } else {
@@ -180,6 +196,7 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
   }
   // Readers of the target ask the queue of the target's entry whether the copy has failed.
   if (to.memory->kind == UsmKind::host) return target == source ? source : nullptr;
+  if (is_barred(from, *target)) return nullptr;
   const bool is_on_devices =
       to.memory->kind == UsmKind::device && from.memory->kind == UsmKind::device;
   return is_on_devices && !copies_directly(*source, *target) ? nullptr : target;

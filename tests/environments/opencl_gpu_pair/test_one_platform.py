@@ -120,6 +120,19 @@ def test_copy_between_gpus_has_the_elements(gpus, usm_type):
             assert not COPIES or copied.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("wait", [True, False])
+@pytest.mark.parametrize("to", KINDS)
+@pytest.mark.parametrize("usm_type", KINDS)
+def test_copy_between_kinds_of_two_gpus_ends(gpus, usm_type, to, wait):
+    """A command for memory of both GPUs would never end: the driver waits for itself."""
+    for source, target in (gpus, gpus[::-1]):
+        tensor = filled(source, usm_type)
+        copied = sx.zeros(6, "int32", device=target, usm_type=to)
+        copy = copied.copy_from(tensor, wait=wait)
+        assert wait or copy.result() is copied
+        assert not COPIES or copied.tolist() == [0, 1, 2, 3, 4, 5]
+
+
 def test_copy_from_between_gpus_writes_the_elements(gpus):
     source, target = filled(gpus[0], "device"), sx.zeros(6, "int32", device=gpus[1])
     target.copy_from(source)
