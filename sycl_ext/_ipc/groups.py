@@ -41,7 +41,8 @@ class Group:
     """One rank of a group of processes on this machine; made by `ipc.groups`.
 
     Its pickle has some hundred bytes, and can be sent to the process that will be this rank by any
-    means. That process can use it for any number of calls of `ipc.symmetric`.
+    means. That process can use it for any number of calls of `ipc.symmetric`, if it keeps the
+    object: a rank cannot be joined a second time by another object from the same pickle.
     """
 
     def __init__(
@@ -72,6 +73,8 @@ class Group:
             If another rank does not call it.
         BufferError
             If the process that made the group has ended before this one used it.
+        ValueError
+            If another object, such as one from the same pickle, has joined as this rank.
 
         Examples
         --------

@@ -52,6 +52,11 @@ class Meeting:
         self._completed = 0  #: barriers; a call that Ctrl-C ends can be repeated
         self._gathering = False
         mine = self._pages[rank]
+        if mine[_PROCESS]:
+            raise ValueError(
+                f"rank {rank} of this {what} was joined before, by an object of process "
+                f"{mine[_PROCESS]}; keep that object for further calls, or make a new {what}"
+            )
         mine[_START] = started(self._process)
         mine[_PROCESS] = self._process
         weakref.finalize(self, _leave, mine, self._process).atexit = False

@@ -328,6 +328,18 @@ def test_group_gathers_bytes_of_any_length(length):
         assert other.stdout.read() == "True\nTrue\n"
 
 
+def test_second_object_of_a_rank_is_refused():
+    """It would begin with what the ranks told each other by the first one."""
+    (alone,) = sx.ipc.groups(1)
+    message = pickle.dumps(alone)
+    first = pickle.loads(message)
+    assert first.all_gather(b"first") == [b"first"]
+    for second in (alone, pickle.loads(message)):
+        with pytest.raises(ValueError, match=f"joined before, by .* process {os.getpid()}; keep"):
+            second.all_gather(b"second")
+    assert first.all_gather(b"third") == [b"third"]
+
+
 def test_dropped_group_waits_for_ranks_that_have_not_joined(open_files):
     """As of `multiprocessing`, which drops the arguments of a process that it has started."""
     before = open_files()
