@@ -38,6 +38,7 @@ SEEN: dict[str, tuple[tuple[int, str], ...]] = {
     # Two threads that wait for one queue, and barriers behind one command.
     "opencl-cpu-events": ((SEGV, ""), (SEGV, "")),
     "opencl-cpu-fork": ((0, r"^child \d+ hangs$"),),
+    "opencl-cpu-signals": ((0, r"\Aafter the first signal\nsaved\n\Z"),),
     "tensorflow-dlpack": ((0, r"^deleter\nGPU:0 unknown device\.\ndeleter$"),),
     "torch-asarray": ((0, r"^\[0\.0, 0\.0, 0\.0, 1\.875, .*\n\[0\.0, 1\.0, 2\.0, 3\.0\]$"),),
     "torch-dlpack": (
