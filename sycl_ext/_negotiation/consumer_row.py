@@ -117,7 +117,9 @@ class Consumer:
             return f"{self.title} reads bytes without their dtype and shape; pass {self.instead}"
         if dtype in self.lacks:
             bits = {"bfloat16": "uint16", **dict.fromkeys(("bool", *FP8), "uint8")}.get(dtype)
-            view = f", or pass its bits: sycl_ext.exchange(x, 'numpy').view('{bits}')"
+            missing = dtype in NARROW and not reads.answer(_has_ml_dtypes)
+            first = "install ml_dtypes and " if missing else ""
+            view = f", or {first}pass its bits: sycl_ext.exchange(x, 'numpy').view('{bits}')"
             return (
                 f"{self.package} has no {dtype}; convert it to another dtype first, in its own "
                 f"library (no dtype is converted silently){view if bits else ''}"

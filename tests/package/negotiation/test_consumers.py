@@ -133,6 +133,14 @@ def test_without_ml_dtypes_the_advice_names_it(monkeypatch, consumer):
         sx.exchange(tensor, consumer)
 
 
+def test_without_ml_dtypes_the_bits_of_a_missing_dtype_need_it(monkeypatch):
+    tensor = sx.zeros(4, "bfloat16", usm_type="shared")
+    call = "pass its bits: sycl_ext.exchange(x, 'numpy').view('uint16')"
+    assert f", or {call}" in sx.explain(tensor, "dpnp").reason
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    assert f", or install ml_dtypes and {call}" in sx.explain(tensor, "dpnp").reason
+
+
 # ---- explain -------------------------------------------------------------------------------------
 
 
