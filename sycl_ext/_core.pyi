@@ -330,7 +330,10 @@ def entry_of_queue(queue: Queue, /) -> Entry:
     """Entry of the queue's device and context, which is appended if it is new."""
 
 def event_of_work(tensors: Sequence[TensorBase], /) -> IpcEvent | None:
-    """The event of the work that is pending on tensors of one context; None: none is."""
+    """The event of the work that is pending on tensors of one context.
+
+    None: none is pending; a driver that makes no event was waited for.
+    """
 
 def has_ipc(entry: Entry, /) -> bool:
     """Whether other processes can open the device memory of an entry."""

@@ -2,79 +2,42 @@
 """Events by which the work of two processes is ordered without the host.
 
 An event stands for the work that was pending on some memory when it was made. As with memory, the
-bytes that the runtime follows are not in the message: they are in a block of shared host memory of
-the process that made them, and the message names that block (``records.py`` has the reasons).
+bytes that the runtime follows are not in the message: they are in a record of the process that made
+them (``records.py``), which keeps the event while another process opens it.
 """
 
 from __future__ import annotations
 
 import os
-import struct
 from typing import TYPE_CHECKING, Any
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import place
-from sycl_ext._ipc.peers import require_descriptor
-from sycl_ext._ipc.shared_memory import BlockKey, make_block, open_block
-from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._ipc import records
+from sycl_ext._ipc.shared_memory import BlockKey
 
 if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor
 
-#: Magic, length of the bytes; followed by the bytes.
-_RECORD = struct.Struct("<16sQ")
-_MARK = b"sycl_ext event 1"
-_SIZE = 4096
 #: 1: events are used. They are an experiment as long as only a simulated driver has shown them.
 _SWITCH = "SYCL_EXT_IPC_EVENTS"
 
 
-class Event:
-    """The end of pending work, which other processes can wait for as long as this object exists."""
-
-    def __init__(self, made: _core.IpcEvent) -> None:
-        self._made = made
-        self._record = make_block(_SIZE)
-        self._record.write(_RECORD.pack(_MARK, len(made.data)) + made.data)
-
-    @property
-    def key(self) -> BlockKey:
-        """The place of the bytes."""
-        return self._record.key
-
-
-def of_work(*tensors: _core.TensorBase) -> _core.IpcEvent | None:
-    """Return the event of the work that is pending on tensors of a device with events.
-
-    None: no work is pending. A driver that makes no event is waited for.
-    """
-    try:
-        return _core.event_of_work(tensors)
-    except SyclError:  # a driver that is older than the runtime; or the work has failed
-        for tensor in tensors:
-            _core.synchronize(tensor)
-        return None
-
-
-def before_opening(tensor: _core.TensorBase, entry: _core.Entry) -> Event | None:
+def before_opening(tensor: _core.TensorBase, entry: _core.Entry) -> records.Offer | None:
     """Return the event after which others may use a tensor; None: they may now, by a wait."""
-    if not _why_none(entry):
-        made = of_work(tensor)
-        return None if made is None else Event(made)
-    _core.synchronize(tensor)
-    return None
+    if _why_none(entry):
+        _core.synchronize(tensor)
+        return None
+    made = _core.event_of_work([tensor])
+    return None if made is None else records.Offer(made.data, records.EVENT, made)
 
 
 def ordered(tensor: _core.TensorBase, key: BlockKey) -> Tensor:
     """Return the tensor with a queue of its own, whose work comes after an event."""
-    content = open_block(key, _SIZE, readonly=True).read()
-    mark, length = _RECORD.unpack_from(content)
-    if mark != _MARK or length > _SIZE - _RECORD.size:
-        raise BufferError(f"process {key.process} has no event there")
-    require_descriptor(key.process, key.descriptor)
+    data, record = records.borrow(key, records.EVENT)
     tensor = _core.on_own_queue(tensor)
-    data = content[_RECORD.size : _RECORD.size + length]
     _core.wait_for_event([tensor], data, key.process)
+    del record  # the event is open
     return tensor
 
 

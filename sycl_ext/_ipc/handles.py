@@ -331,7 +331,7 @@ class _Place(NamedTuple):
     nbytes: int
     offset: int
     exposed: int
-    event: events.Event | None
+    event: records.Offer | None
     keep: object
 
 

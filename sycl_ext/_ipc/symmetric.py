@@ -104,6 +104,8 @@ class SymmetricMemory:
             Of ``threading``: another rank has ended, or has dropped its object.
         TimeoutError
             If another rank does not call it. The message names the rank and its process.
+        SyclError
+            If pending work has failed; with events, also of a rank that has ended since.
 
         Examples
         --------
@@ -158,7 +160,7 @@ class _Order:
             if meeting.has_begun:  # the others were told of an earlier event
                 self._wait(self._tensors)
             else:
-                self._event = event = events.of_work(*self._tensors)
+                self._event = event = _core.event_of_work(self._tensors)
             told = b"" if event is None else _WORK.pack(os.getpid()) + event.data
             meeting.barrier(timeout, told)
         if not meeting.has_begun:

@@ -63,22 +63,24 @@ struct Exported {
   void end() { ipc::put(handle, keeper.memory()->entry->sycl->context); }
 };
 
-// A driver may wait when a queue with pending work is destroyed.
-class SignalingQueue final : public Deferred {
- public:
-  SignalingQueue(Queue queue, Owner event) : queue_(std::move(queue)), event_(std::move(event)) {}
+// A driver may wait when a queue with pending work is destroyed, so the queue that signals an event
+// is destroyed, with the event, when it is idle.
+struct SignalingQueue final : Deferred {
+  explicit SignalingQueue(const Entry& entry) : queue(entry.new_queue()) {}
   ~SignalingQueue() override {
-    if (is_forked_child() || is_process_ending()) (void)event_.release();  // as in release_ipc
+    if (is_forked_child() || is_process_ending()) (void)event.release();  // as in release_ipc
   }
   QueueSet awaited_queues() const noexcept override {
     QueueSet set;
-    if (queue_.may_have_work()) set.add(queue_);
+    if (queue.may_have_work()) set.add(queue);
     return set;
   }
+  static void release(void* mine) {
+    free_after_work(std::unique_ptr<Deferred>(static_cast<SignalingQueue*>(mine)));
+  }
 
- private:
-  const Queue queue_;
-  Owner event_;
+  const Queue queue;
+  Owner event{nullptr, [](void*) {}};
 };
 
 template <class State>
@@ -197,15 +199,19 @@ std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks) {
       fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
     }
   }
-  const Queue queue = blocks.front()->entry->new_queue();
+  auto* const signaling = new SignalingQueue(*blocks.front()->entry);
+  Owner owner(signaling, SignalingQueue::release);
   for (const Memory& block : blocks) {
-    for (const Queue* busy : block->busy_queues()) queue.order_after(*busy);
+    for (const Queue* busy : block->busy_queues()) signaling->queue.order_after(*busy);
   }
-  IpcEvent event = signal_event(queue);
-  auto kept = std::make_unique<SignalingQueue>(queue, std::move(event.event));
-  return IpcEvent{std::move(event.bytes), Owner(kept.release(), [](void* mine) {
-                    free_after_work(std::unique_ptr<Deferred>(static_cast<SignalingQueue*>(mine)));
-                  })};
+  try {
+    IpcEvent event = signal_event(signaling->queue);
+    signaling->event = std::move(event.event);
+    return IpcEvent{std::move(event.bytes), std::move(owner)};
+  } catch (const Error&) {  // a driver that is older than the runtime
+    for (const Memory& block : blocks) block->wait_for_work();
+    return std::nullopt;
+  }
 }
 
 Memory on_own_queue(const Memory& memory) {

@@ -5,6 +5,7 @@ The driver of each process holds its own commands, so a command that runs althou
 is held would read what is not written yet.
 """
 
+import contextlib
 import os
 import pickle
 import signal
@@ -16,7 +17,6 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from sycl_ext import _core
 from sycl_ext._ipc.events import ordered
 from sycl_ext._ipc.shared_memory import make_block
 
@@ -194,6 +194,45 @@ print(*(copy.tolist() for copy in copies), flush=True)
     assert adapter.fakegpu_opened_events() <= before  # its own queue needs none
 
 
+def test_event_stays_while_it_is_opened(gpu, with_events, reader):
+    """Of memory that the process with the work has opened itself, which keeps only the event."""
+    t = numbers(gpu, 1)
+    kept = sx.ipc.handle(t)
+    second = reader("""
+import time
+from sycl_ext import _core
+t = opened()
+new = sx.full(3, 2, "int32", device=t.device)
+driver.fakegpu_set_delay_us(20_000_000)
+t.copy_from(new, wait=False)
+handle = sx.ipc.handle(t)
+print(pickle.dumps(handle).hex() if handle.has_event else "waited", flush=True)
+input()
+del handle
+driver.fakegpu_set_delay_us(0)
+t.wait()
+sx.memory.release_cached()
+while _core._test.deferred_frees():
+    time.sleep(0.01)
+print("done", flush=True)
+input()
+""")
+    third = reader("""
+from sycl_ext import _core
+make = _core.on_own_queue
+def pause(tensor):
+    print("has read", flush=True)
+    input()
+    return make(tensor)
+_core.on_own_queue = pause
+t = opened()
+print(t.tolist(), flush=True)
+""")
+    assert third(second(sent(kept))) == "has read"
+    assert second("") == "done"
+    assert third("") == "[2, 2, 2]"
+
+
 def test_bytes_of_a_handle_wait_for_the_work(gpu, with_events, adapter, hold):
     t, new = numbers(gpu, 1), numbers(gpu, 2)
     before = adapter.fakegpu_copies()
@@ -339,19 +378,20 @@ sys.exit(7)
     assert ask(data) == "ended with 7"
 
 
-def test_event_that_cannot_be_made_is_waited_for(gpu, with_events, adapter, monkeypatch):
-    t = numbers(gpu, 1)
-    new = numbers(gpu, 2)
-    adapter.fakegpu_set_delay_us(50_000)
-    before = adapter.fakegpu_copies()
-    t.copy_from(new, wait=False)
-
-    def refuse(_):
-        raise sx.SyclError("not supported")
-
-    monkeypatch.setattr(_core, "event_of_work", refuse)
-    assert not sx.ipc.handle(t).has_event
-    assert adapter.fakegpu_copies() == before + 1
+def test_event_that_cannot_be_made_is_waited_for(gpu, with_events, adapter):
+    """The call of the driver that fails is the first one, the next one, and so on."""
+    t, new, waited = numbers(gpu, 1), numbers(gpu, 2), 0
+    for number in range(1, 9):
+        adapter.fakegpu_set_delay_us(20_000)
+        copy = t.copy_from(new, wait=False)
+        adapter.fakegpu_fail_at(number)
+        with contextlib.suppress(sx.SyclError):  # a queue that cannot be made
+            if not sx.ipc.handle(t).has_event:
+                assert copy.done()
+                waited += 1
+        adapter.fakegpu_fail_at(0)
+        copy.wait()
+    assert waited
 
 
 def test_event_that_cannot_be_opened_is_an_error(with_events, reader):
@@ -376,5 +416,8 @@ print(flush=True)
 def test_place_without_an_event_is_refused(gpu, with_events):
     t = numbers(gpu, 1)
     block = make_block(4096)
-    with pytest.raises(BufferError, match=f"process {os.getpid()} has no event there"):
+    with pytest.raises(BufferError, match=f"process {os.getpid()} shares other memory there"):
         ordered(t, block.key)
+    memory = sx.ipc.handle(t)
+    with pytest.raises(BufferError, match=f"process {os.getpid()} shares other memory there"):
+        ordered(t, memory._key)
