@@ -23,18 +23,24 @@ class FirstMade {
  public:
   struct Made {
     T value;
-    Made* const of_parent;
+    Made* const before;  // of the parent process, or of this one, which does without it
     const int process = process_generation;
   };
 
-  // `make` returns a T. If `make` throws, the next call tries again.
-  template <class Make>
-  T& get(const Make& make) {
+  // `make` returns a T. If `make` throws, the next call tries again.  A value for which `is_usable`
+  // returns false is replaced.
+  template <class Make, class IsUsable>
+  T& get(const Make& make, const IsUsable& is_usable) {
     Made* newest = newest_;
-    if (T* const value = value_of(newest)) return *value;
+    T* const value = value_of(newest);
+    if (value && is_usable(*value)) return *value;
     std::unique_ptr<Made> mine(new Made{make(), newest});
     const bool is_first = newest_.compare_exchange_strong(newest, mine.get());
     return is_first ? mine.release()->value : newest->value;
+  }
+  template <class Make>
+  T& get(const Make& make) {
+    return get(make, [](const T&) { return true; });
   }
   // The same, but only one thread makes the value.  Other threads, and a fork, wait for it.
   template <class Make>
@@ -45,7 +51,7 @@ class FirstMade {
   }
   // nullptr: the value has not been made yet (in this process).
   T* made() const noexcept { return value_of(newest()); }
-  // The value of this process, or else that of the nearest parent process that made one.
+  // The newest value of this process, or else of the nearest parent process that made one.
   Made* newest() const noexcept { return newest_.load(std::memory_order_acquire); }
 
  private:

@@ -279,7 +279,8 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
   // Asked before the copy is submitted: a failure that is reported later concerns this copy as
   // well.
-  const std::string failure = queue.failure_of_copies(from.memory->data, from.memory->nbytes, true);
+  const std::string failure =
+      entry->failure_of_copies(from.memory->data, from.memory->nbytes, true);
   if (!failure.empty()) {
     fail(Error::Kind::runtime, "a copy to the source of this copy has failed: ", failure);
   }

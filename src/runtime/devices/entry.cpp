@@ -10,15 +10,16 @@
 namespace sycl_ext {
 
 const Queue& Entry::commands() const {
-  return commands_.get([this] {
+  const auto make = [this] {
     require_not_forked([this] { return is_cpu(); });
     return new_queue();
-  });
+  };
+  return commands_.get(make, [](const Queue& queue) { return !queue.has_ended(); });
 }
 
 std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
   std::string failure;
-  for (auto* made = commands_.newest(); made && failure.empty(); made = made->of_parent) {
+  for (auto* made = commands_.newest(); made && failure.empty(); made = made->before) {
     const Queue& queue = made->value;
     if (queue.may_have_work()) failure = queue.failure_of_copies(data, nbytes, told);
   }
@@ -26,7 +27,7 @@ std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, 
 }
 
 void Entry::forget_copies_to(const std::byte* data, std::size_t nbytes) const {
-  for (auto* made = commands_.newest(); made; made = made->of_parent) {
+  for (auto* made = commands_.newest(); made; made = made->before) {
     if (made->value.may_have_work()) made->value.forget_copies_to(data, nbytes);
   }
 }

@@ -379,7 +379,12 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   return set;
 }
 
+void Allocation::leave_ended_queue() const {
+  if (entry && entry->made_commands()) entry->commands();
+}
+
 void Allocation::wait_for_queues(bool told) const {
+  leave_ended_queue();
   const std::uint64_t before = use.before_question();  // before the queues are chosen
   for (const Queue* queue : busy_queues()) {
     if (!queue->is_idle()) queue->wait();
@@ -390,6 +395,7 @@ void Allocation::wait_for_queues(bool told) const {
 }
 
 bool Allocation::are_queues_idle() const {
+  leave_ended_queue();
   const std::uint64_t before = use.before_question();  // before the queues are chosen
   for (const Queue* queue : busy_queues()) {
     if (!queue->is_idle()) return false;

@@ -71,9 +71,10 @@ class Allocation final : public Deferred {
   }
   // The same queues, with or without those for the work of other code.
   QueueSet busy_queues(bool of_others) const noexcept;
-  // Whether work on the block may be pending.  In a forked child that may be a copy of the parent.
+  // Whether work on the block may be pending, or a copy may have failed of which only a wait tells:
+  // of the parent of a forked child, or on a queue that has ended.
   bool may_have_work() const noexcept {
-    return !busy_queues().empty() || (is_forked_child() && entry);
+    return !busy_queues().empty() || (entry && (is_forked_child() || entry->has_ended_queue()));
   }
   // Waits for all work on the block, without the GIL. `told`: the failure of a copy counts as
   // reported.
@@ -138,6 +139,8 @@ class Allocation final : public Deferred {
   void wait_for_queues(bool told) const;
   bool are_queues_idle() const;
   void note_idle(std::uint64_t before) const noexcept;
+  // Has the entry make a new queue for commands if the last one has ended.
+  void leave_ended_queue() const;
 
   std::optional<Owner> owner_;  // of a borrowed block
   mutable NamedQueues named_queues_;

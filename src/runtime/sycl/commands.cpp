@@ -23,7 +23,6 @@ QueueState::~QueueState() {
   if (!belongs_to_parent(*this)) return;
   // Never destroyed, because the driver of the child would wait for the threads of the parent.
   new sycl::queue(std::move(queue));
-  new std::vector<std::shared_ptr<const AwaitedEvent>>(std::move(awaited));
   new std::optional<sycl::event>(std::move(unmet_mark));
 }
 
@@ -42,50 +41,84 @@ bool is_empty(const QueueState& state) {
 
 namespace {
 
+// An event of another process that is not known to be over, and the queues that wait for it.  This
+// is not in QueueState, because several of those may stand for one queue of other code.  A queue is
+// kept until the event is over: a driver may wait for its commands when it destroys a queue.
+struct Awaited {
+  std::shared_ptr<const AwaitedEvent> event;
+  std::vector<sycl::queue> queues;
+
+  bool is_by(const sycl::queue& queue) const {
+    return std::find(queues.begin(), queues.end(), queue) != queues.end();
+  }
+};
+std::vector<Awaited>& all_awaited = *new std::vector<Awaited>;  // under locks.async_errors
+std::atomic<std::size_t> awaited_count{0};
+
 using AwaitedEvents = std::vector<std::shared_ptr<const AwaitedEvent>>;
 
-AwaitedEvents awaited_by(const QueueState& state) {
+// The events that `is_wanted` chooses.
+template <class IsWanted>
+AwaitedEvents awaited_events(const IsWanted& is_wanted) {
+  AwaitedEvents events;
+  if (awaited_count == 0) return events;
   const std::lock_guard<Mutex> lock(locks.async_errors);
-  return state.awaited;
-}
-
-bool has(const AwaitedEvents& events, const std::shared_ptr<const AwaitedEvent>& event) {
-  return std::find(events.begin(), events.end(), event) != events.end();
-}
-
-// Removes those that are over.
-void forget_over(const QueueState& state) {
-  AwaitedEvents over;  // dropped without the lock
-  for (const auto& event : awaited_by(state)) {
-    if (is_over(event->event)) over.push_back(event);
+  for (const Awaited& awaited : all_awaited) {
+    if (is_wanted(awaited)) events.push_back(awaited.event);
   }
-  if (over.empty()) return;
-  const std::lock_guard<Mutex> lock(locks.async_errors);
-  auto& all = state.awaited;
-  const auto is_in_over = [&over](const auto& event) { return has(over, event); };
-  all.erase(std::remove_if(all.begin(), all.end(), is_in_over), all.end());
+  return events;
+}
+
+AwaitedEvents awaited_by(const QueueState& state) {
+  if (belongs_to_parent(state)) return {};
+  return awaited_events([&state](const Awaited& awaited) { return awaited.is_by(state.queue); });
 }
 
 }  // namespace
 
-void require_living_processes(const QueueState& state) {
-  for (const auto& awaited : awaited_by(state)) {
-    if (!awaited->process.has_ended() || is_over(awaited->event)) continue;
-    fail(Error::Kind::runtime, "process ", awaited->process.process,
-         " has ended before its work on shared memory was complete, so the commands that wait for "
-         "that work never run; drop the tensors that they use, and if a copy to another tensor "
-         "waits as well, start a new process");
+void forget_awaited() {
+  if (is_forked_child()) return;  // the events are its parent's
+  std::vector<Awaited> over;      // dropped without the lock
+  for (const auto& event : awaited_events([](const Awaited&) { return true; })) {
+    if (!is_over(event->event)) continue;
+    const std::lock_guard<Mutex> lock(locks.async_errors);
+    const auto known =
+        std::find_if(all_awaited.begin(), all_awaited.end(),
+                     [&event](const Awaited& other) { return other.event == event; });
+    if (known == all_awaited.end()) continue;  // another thread was faster
+    over.push_back(std::move(*known));
+    all_awaited.erase(known);
+    awaited_count = all_awaited.size();
   }
 }
 
+std::string why_never_run(const QueueState& state) {
+  for (const auto& awaited : awaited_by(state)) {
+    if (!awaited->process.has_ended() || is_over(awaited->event)) continue;
+    return "process " + std::to_string(awaited->process.process) +
+           " has ended before its work on shared memory was complete, so the commands that wait "
+           "for that work never run; drop the tensors and the queues that they use";
+  }
+  return {};
+}
+
+void require_living_processes(const QueueState& state) {
+  const std::string reason = why_never_run(state);
+  if (!reason.empty()) throw Error(Error::Kind::runtime, reason);
+}
+
 void await(const QueueState& state, const std::shared_ptr<const AwaitedEvent>& event) {
-  forget_over(state);
+  forget_awaited();
   const std::lock_guard<Mutex> lock(locks.async_errors);
-  if (!has(state.awaited, event)) state.awaited.push_back(event);
+  auto known = std::find_if(all_awaited.begin(), all_awaited.end(),
+                            [&event](const Awaited& other) { return other.event == event; });
+  if (known == all_awaited.end()) known = all_awaited.insert(known, Awaited{event, {}});
+  if (!known->is_by(state.queue)) known->queues.push_back(state.queue);
+  awaited_count = all_awaited.size();
 }
 
 void await_the_same(const QueueState& state, const QueueState& producer) {
-  forget_over(producer);
+  forget_awaited();
   for (const auto& event : awaited_by(producer)) await(state, event);
 }
 
@@ -366,6 +399,22 @@ void list_command(const std::shared_ptr<EventState>& command) {
   if (command->is_listed) return;
   errors->begun.push_back(command);
   command->is_listed = true;
+  command->failure = errors->end;
+}
+
+void end_commands(const QueueState& state, const std::string& reason) {
+  if (!state.errors) return;
+  std::vector<std::shared_ptr<EventState>> listed;
+  {
+    const std::lock_guard<Mutex> lock(locks.async_errors);
+    state.errors->end = reason;  // of those that are listed later
+    listed.assign(state.errors->begun.begin(), state.errors->begun.end());
+  }
+  for (const auto& command : listed) {
+    if (is_over(*command)) continue;
+    const std::lock_guard<Mutex> lock(locks.async_errors);
+    if (command->failure.empty()) command->failure = reason;
+  }
 }
 
 void learn_outcome(const std::shared_ptr<EventState>& command) {

@@ -37,12 +37,14 @@ struct AsyncErrors {
   // How many waits for these commands have failed, and the text of the last failure.
   std::atomic<std::uint64_t> failures{0};
   std::string failure;
+  std::string end;  // why the commands that are listed now never run (end_commands); empty: they do
 };
 
 // An event of another process, after which commands of this one come.
 struct AwaitedEvent {
+  explicit AwaitedEvent(int process) noexcept : process(process) {}
+  const ProcessWatch process;
   sycl::event event;
-  ProcessWatch process;
 };
 
 struct QueueState {
@@ -70,9 +72,6 @@ struct QueueState {
   // ones are known to be done.  (Two waits may learn of the same commands.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, abandoned_done{0};
   const std::shared_ptr<AsyncErrors> errors;  // nullptr: the queue is a third party's
-  // The events of other processes that commands of the queue wait for, as far as they are not known
-  // to be over; under locks.async_errors.
-  mutable std::vector<std::shared_ptr<const AwaitedEvent>> awaited;
 
   bool may_have_work() const noexcept {
     return shared || pending != 0 || abandoned != abandoned_done;
@@ -150,12 +149,18 @@ struct EventState {
 
 bool is_cpu(const QueueState& state);
 
-// Raises an error if a command of the queue waits for an event of a process that has ended.
+// Why a command of the queue never runs: it waits for an event of a process that has ended; empty:
+// it runs.
+std::string why_never_run(const QueueState& state);
+// Raises that as an error.
 void require_living_processes(const QueueState& state);
 // From now on a command of the queue waits for the event, or for what commands of `producer` wait
-// for.
+// for.  Called before that command is submitted, so no other thread sees the command without the
+// event.  It stays so if the submission fails, because the command may have been submitted.
 void await(const QueueState& state, const std::shared_ptr<const AwaitedEvent>& event);
 void await_the_same(const QueueState& state, const QueueState& producer);
+// Forgets the events of other processes that are over.
+void forget_awaited();
 
 // Submits a command of this package.
 template <class Submit>
@@ -183,6 +188,9 @@ bool is_empty(const QueueState& state);
 // everybody who depends on the command.  This must happen before any thread waits for the command.
 // There is no list for a queue of a third party.
 void list_command(const std::shared_ptr<EventState>& command);
+// The commands of the queue that are not over, and those that are listed from now on, count as
+// failed for this reason.  They may still run one day, so their memory stays in use.
+void end_commands(const QueueState& state, const std::string& reason);
 // Blocks until the outcome of a command is known.
 void learn_outcome(const std::shared_ptr<EventState>& command);
 // The newest listed command, if at least `least` commands are listed; else nullptr.

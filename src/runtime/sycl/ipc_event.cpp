@@ -78,6 +78,7 @@ IpcEvent signal_event(const Queue& queue) {
     sycl::queue on = queue.state().queue;
     sycl::event event = experimental::make_event(
         on.get_context(), experimental::properties{experimental::enable_ipc{true}});
+    ++queue.state().abandoned;  // a command for which no thread waits
     experimental::enqueue_signal_event(on, event);
     on.ext_oneapi_prod();
     ipc::handle handle = ipc::event::get(event);
@@ -94,9 +95,16 @@ void wait_for_event(const std::vector<Queue>& queues, const std::string& bytes, 
   const auto* const begin = reinterpret_cast<const std::byte*>(bytes.data());
   const auto opened = [&](const sycl::context& context) {
     const RuntimeCall call("opening an inter-process event");
-    return std::shared_ptr<const AwaitedEvent>(
-        new AwaitedEvent{ipc::event::open(ipc::handle_data_t(begin, begin + bytes.size()), context),
-                         ProcessWatch(process)});
+    auto event = std::make_shared<AwaitedEvent>(process);
+    try {
+      event->event = ipc::event::open(ipc::handle_data_t(begin, begin + bytes.size()), context);
+    } catch (const sycl::exception&) {
+      if (!event->process.has_ended()) throw;
+      fail(Error::Kind::runtime, "process ", process,
+           " has ended before this one could wait for its work on shared memory; keep it until "
+           "that work is complete");
+    }
+    return event;
   };
   sycl_call("opening an inter-process event", [&] {
     std::shared_ptr<const AwaitedEvent> event;

@@ -290,7 +290,9 @@ void Queue::order_after(const Queue& producer) const {
     std::vector<sycl::event> events;
     for (const Event& event : noted) events.push_back(event.state()->event);
     if (std::optional<sycl::event> done = mark(producer.state())) events.push_back(*done);
-    if (!events.empty()) await_the_same(*state_, producer.state());
+    if (events.empty()) return;
+    require_living_processes(producer.state());  // later work would never run either
+    await_the_same(*state_, producer.state());
     follow(state_, events);
   });
 }
@@ -314,6 +316,13 @@ void Queue::order_after(const std::shared_ptr<const AwaitedEvent>& event) const 
   }));
 }
 
+bool Queue::has_ended() const {
+  const std::string reason = why_never_run(*state_);
+  if (reason.empty()) return false;
+  end_commands(*state_, reason);
+  return true;
+}
+
 void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
   finish({submit_copy(to, from, nbytes)});
 }
@@ -323,6 +332,7 @@ void Queue::forget_done() const noexcept {
   const WithoutGil released;
   try {
     look_at_commands(*state_);
+    forget_awaited();
   } catch (...) {  // the list then keeps the queue
   }
 }

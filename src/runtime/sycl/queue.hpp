@@ -85,6 +85,10 @@ class Queue {
   // Orders later work on this in-order queue after an event of another process.
   void order_after(const std::shared_ptr<const AwaitedEvent>& event) const;
 
+  // Whether commands of this queue never run, because they wait for an event of a process that has
+  // ended.  They count as failed from then on.
+  bool has_ended() const;
+
   // Copies at least one byte, and waits.  Either pointer may be host memory.
   void copy(void* to, const void* from, std::size_t nbytes) const;
   // Submits a copy without waiting for it.

@@ -153,6 +153,94 @@ memory.barrier()
     assert memory.tensors[1].tolist() == [[5] * 3] * 2
 
 
+#: Work of rank 1 that does not end.
+HELD = f"""
+sys.path.insert(0, {str(environments.HERE)!r})
+from level_zero import control
+new = sx.empty((2, 3), "int32", device=memory.mine.device).copy_from(np.full((2, 3), 5, "int32"))
+control.loaded().fakegpu_set_delay_us(20_000_000)
+memory.mine.copy_from(new, wait=False)
+"""
+
+
+#: Rank 0, a process of its own, because the work that it waits for is pending until it ends.
+SURVIVES = """
+import pickle, sys
+from threading import BrokenBarrierError
+import sycl_ext as sx
+group = pickle.loads(bytes.fromhex(sys.argv[1]))
+memory = sx.ipc.symmetric((2, 3), "int32", group, device="level_zero:gpu:0", timeout=60)
+def told(wait):
+    try:
+        return wait()
+    except (sx.SyclError, BrokenBarrierError) as error:
+        return f"{type(error).__name__} {error}"
+memory.barrier()
+memory.barrier()
+"""
+
+
+@pytest.fixture
+def killed(with_events):
+    """Run rank 1, which kills itself, and rank 0; return the id of the one, and what 0 prints."""
+    started = []
+
+    def run(code, survivor):
+        for group, script in zip(
+            sx.ipc.groups(2, timeout=60), (SURVIVES + survivor, RANK + HELD + code), strict=True
+        ):
+            command = [sys.executable, "-c", script, pickle.dumps(group).hex()]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            started.append(subprocess.Popen(command, text=True, **pipes))
+        mine, other = started
+        assert other.wait(60) == -signal.SIGKILL
+        shown, _ = mine.communicate("\n", timeout=60)
+        assert mine.returncode == 0
+        return other.pid, shown.splitlines()
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_rank_that_is_killed_after_a_barrier_takes_its_work_along(killed):
+    process, shown = killed(
+        "memory.barrier(); os.kill(os.getpid(), signal.SIGKILL)",
+        """
+memory.barrier()
+input()
+for wait in (memory.tensors[1].tolist, memory.mine.tolist, memory.barrier):
+    print(told(wait))
+print(sx.ones(3, "int32", device=memory.mine.device).tolist())
+""",
+    )
+    for line in shown[:3]:
+        assert line.startswith(f"SyclError process {process} has ended")
+    assert shown[3:] == ["[1, 1, 1]"]
+
+
+def test_rank_that_is_killed_before_its_event_is_opened_is_an_error(killed):
+    process, shown = killed(
+        """
+memory._meeting.told = lambda: os.kill(os.getpid(), signal.SIGKILL)
+memory.barrier()
+""",
+        """
+read = memory._meeting.told
+def read_later():
+    input()
+    memory._meeting.told = read
+    return read()
+memory._meeting.told = read_later
+print(told(memory.barrier))
+print(told(memory.barrier))
+""",
+    )
+    assert shown[0].startswith(f"SyclError process {process} has ended before")
+    assert shown[1] == shown[0]
+
+
 def test_barriers_leave_no_event_open(gpus, with_events, adapter, rank_1):
     repeated = """
 for _ in range(100):
