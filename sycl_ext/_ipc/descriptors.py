@@ -27,9 +27,9 @@ def lives(process: int) -> bool:
         os.kill(process, 0)
     except PermissionError:  # it is another user's
         return True
-    except OSError:
+    except (OSError, OverflowError):
         return False
-    return True
+    return process > 0  # the others are groups of processes
 
 
 def raise_if_no_descriptor(error: OSError, what: str) -> None:

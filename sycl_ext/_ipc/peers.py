@@ -155,7 +155,7 @@ class Permission:
             peer = operator.index(None if isinstance(peer, bool) else peer)  # type: ignore[arg-type]
         except TypeError:
             raise TypeError(f"peer is {peer!r}; it must be the id of a process") from None
-        if not 0 < peer < 1 << 31 or not lives(peer):
+        if not lives(peer):
             raise ValueError(f"peer is {peer}, and there is no such process")
         key = object()
         weakref.finalize(self, self._end, key)

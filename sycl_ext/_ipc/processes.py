@@ -4,13 +4,20 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from sycl_ext._ipc.descriptors import DescriptorError, raise_if_no_descriptor
+
 #: States of a process that has ended, and that its parent has not yet asked about.
 _ENDED = ("Z", "X")
 
 
 def _status(process: int) -> list[str]:
     """Return the fields of ``/proc/PID/stat`` from the state on; OSError: there is no process."""
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    path = Path(f"/proc/{process}/stat")
+    try:
+        return path.read_text().rpartition(")")[2].split()
+    except OSError as error:
+        raise_if_no_descriptor(error, f"reading {path}")
+        raise
 
 
 def started(process: int) -> int:
@@ -45,6 +52,8 @@ def _line(process: int) -> list[int]:
         line.append(process)
         try:
             process = int(_status(process)[1])
+        except DescriptorError:
+            raise
         except OSError:
             break
     return line

@@ -251,8 +251,10 @@ def symmetric(
     _require_alike(offers)
     permission = None
     if any(offer.handle.mechanism == "sycl" for offer in offers):
-        ancestor = common_ancestor(offer.process for offer in offers)
-        permission, _ = _agree(ranks, lambda: Permission(ancestor), lambda _: None)
+        processes = [offer.process for offer in offers]
+        permission, _ = _agree(
+            ranks, lambda: Permission(common_ancestor(processes)), lambda _: None
+        )
     opened, _ = _agree(ranks, lambda: _open(ranks, own, offers), lambda _: None)
     tensors, handle, meeting = opened
     order = None

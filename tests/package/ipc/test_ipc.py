@@ -317,6 +317,13 @@ def test_descriptor_of_another_file_is_refused(tmp_path):
             os.close(file)
 
 
+@pytest.mark.parametrize("process", [0, -1, 1 << 31, 1 << 63, -(1 << 70)])
+def test_handle_of_an_impossible_process_is_refused(process):
+    own = sx.ipc.handle(shared())
+    with pytest.raises(BufferError, match="there is no such process here"):
+        sx.ipc.open(replace(own, _key=own._key._replace(process=process)))
+
+
 def test_shared_memory_cannot_shrink():
     """Memory that shrinks under a mapping is a SIGBUS for its reader."""
     own = sx.ipc.handle(shared())

@@ -315,6 +315,29 @@ except OSError as error:
         assert "ulimit -n" in other.stdout.read()
 
 
+@pytest.mark.parametrize("free", range(5))
+def test_lack_of_any_descriptor_names_the_limit(free):
+    """Of the block and of the meeting, of two each, and of a look at the process."""
+    code = f"""
+import os, resource
+import sycl_ext as sx
+kept = sx.ipc.symmetric(4, "int32", sx.ipc.groups(1)[0], device="cpu")
+(group,) = sx.ipc.groups(1)
+group.all_gather(b"")
+used = os.open(os.devnull, os.O_RDONLY)
+os.close(used)
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (used + {free}, hard))
+try:
+    sx.ipc.symmetric(4, "int32", group, device="cpu")
+except OSError as error:
+    print(isinstance(error, BufferError), error)
+"""
+    shown = environments.python(code)
+    assert shown.startswith("True ")
+    assert "ulimit -n" in shown
+
+
 # ---- groups --------------------------------------------------------------------------------------
 
 
