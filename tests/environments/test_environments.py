@@ -11,8 +11,13 @@ import environments
 CONTEXTS = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2", "level_zero_no_pools")
 #: Environments that differ little from another one, which runs every day.
 LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
-#: OpenCL's GPU has the tests of Level Zero's, which run on that one every day.
-LONG_FOLDERS = (("opencl_gpu", "stand_in_gpu"),)
+#: OpenCL's GPU has the tests of Level Zero's, which run on that one every day, and others that run
+#: on the CPU every day.
+LONG_FOLDERS = (
+    ("opencl_gpu", "stand_in_gpu"),
+    ("opencl_gpu_kernels", "../ordering/test_pending_faults.py"),
+    ("opencl_gpu_kernels", "../ordering/test_sync_dpnp.py"),
+)
 #: PoCL 7.1 once ended the process in the middle of `test_pending`, and passed in ten other runs.
 #: Later source has two repairs of events that a thread uses while another one frees them (June
 #: 2026). The others are as long. `make neo-long` runs all of these.

@@ -130,7 +130,6 @@ ENVIRONMENTS = {
     "opencl_gpu_kernels": Environment(
         "../ordering/test_pending.py",
         lambda scratch: _opencl_gpu(scratch),
-        also=("../ordering/test_pending_faults.py", "../ordering/test_sync_dpnp.py"),
     ),
     "level_zero_v1": Environment("stand_in_gpu", lambda _scratch: level_zero("v1"), ON_GPUS),
     "level_zero_v2": Environment("stand_in_gpu", lambda _scratch: level_zero("v2"), ON_GPUS),
