@@ -34,6 +34,7 @@ import environments  # noqa: E402
 import samples  # noqa: E402
 import sycl_ext as sx  # noqa: E402
 from lacks import LACKS  # noqa: E402
+from scheduling import scheduler  # noqa: E402
 
 if IS_CPU:
     folders = (environments.TESTS / "environments").iterdir()
@@ -109,6 +110,15 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_ignore_collect(collection_path, config):
+    """With ``--left-out`` only the files of these tests are imported."""
+    if config.getoption("--left-out") and collection_path.suffix == ".py":
+        files = {name.partition("::")[0] for name in config.cache.get(LEFT_OUT, [])}
+        if str(collection_path.relative_to(config.rootpath)) not in files:
+            return True
+    return None  # others decide
+
+
 def pytest_collection_modifyitems(config, items):
     """Every day the tests that are not marked ``long``; ``make test-long`` runs the rest.
 
@@ -137,15 +147,7 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            path = nodeid.partition("::")[0]
-            return path if path.endswith(TOGETHER) else nodeid
-
-    config.option.loadscopereorder = False
-    return Scheduling(config, log)
+    return scheduler(config, log, lambda path: path if path.endswith(TOGETHER) else None)
 
 
 # ---- no hidden skips -----------------------------------------------------------------------------
