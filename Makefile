@@ -161,7 +161,7 @@ counts: setup
 # Environments of their own: these libraries are large, and NumPy 1.26 is one of them.
 test-interop:
 	$(PYTHON) tests/interop/install.py
-	SYCL_EXT_INTEROP=1 .venv-interop/bin/pytest --confcutdir=tests/interop --timeout=300 \
+	SYCL_EXT_INTEROP=1 .venv-interop/bin/pytest -n 2 --confcutdir=tests/interop --timeout=300 \
 		tests/interop $(PYTEST_OPTIONS)
 
 # The first steps after an installation; two minutes, mostly of pip.

@@ -4,6 +4,7 @@
 Nothing is skipped here: a library that is missing fails its tests.
 """
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -18,22 +19,41 @@ if os.environ.get("SYCL_EXT_INTEROP") != "1":
     collect_ignore_glob = ["test_*.py"]
 
 
+#: Files whose tests wait for what the libraries do: one worker has them, and begins with them.
+OF_LIBRARIES = (
+    "test_library_functions.py",
+    "test_matrix.py",
+    "test_producers.py",
+    "test_quirks.py",
+    "test_page.py",
+)
+
+
 def pytest_collection_modifyitems(items):
-    """Tests that wait for the libraries come last: the rest runs while the libraries are tried."""
-    if any(HERE in item.path.parents for item in items):
-        import seen
+    last = len(OF_LIBRARIES)
+    places = {name: place for place, name in enumerate(OF_LIBRARIES)}
+    if any(item.path.parent == HERE for item in items):
+        items.sort(key=lambda item: places.get(item.path.name, last))
 
-        items.sort(key=lambda item: getattr(getattr(item, "module", None), "seen", None) is seen)
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from scheduling import scheduler
+
+    return scheduler(config, log, lambda path: "libraries" if path.endswith(OF_LIBRARIES) else None)
 
 
-def pytest_collection_finish(session):
-    """Look at the libraries while the first tests run."""
-    here = [item for item in session.items if HERE in item.path.parents]
-    if not here:
-        return
+def pytest_runtest_setup(item):
+    if item.path.name in OF_LIBRARIES:
+        look_at_libraries(item.session)
+
+
+@functools.cache
+def look_at_libraries(session):
+    """Begin to look at all libraries that the tests are about."""
     import seen
 
-    for item in here:
+    for item in session.items:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         kind = getattr(item.module, "KIND", None)  # the tests of a library have one
         if kind and "name" in parameters:

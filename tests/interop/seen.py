@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+import conversions
 import producers_worker
 import worker
 from consumers import ROWS
@@ -22,7 +25,7 @@ def start(kind: str, name: str) -> Future:
     if (kind, name) not in _futures:
         devices()  # compiles the stand-in GPU, once
         _futures[kind, name] = _pool.submit(
-            {"consumer": _consumer, "producer": _producer}[kind], name
+            {"consumer": _consumer, "producer": _producer, "functions": _functions}[kind], name
         )
     return _futures[kind, name]
 
@@ -37,6 +40,11 @@ def producer(name: str) -> dict[Any, dict[str, Any]]:
     return start("producer", name).result()
 
 
+def functions(name: str) -> dict[Any, dict[str, Any]]:
+    """What the functions of a library make of USM: function -> outcome."""
+    return start("functions", name).result()
+
+
 def _consumer(name: str) -> dict[Any, dict[str, Any]]:
     if "nanobind" in name:
         with _one_compiler:
@@ -47,3 +55,8 @@ def _consumer(name: str) -> dict[Any, dict[str, Any]]:
 def _producer(name: str) -> dict[Any, dict[str, Any]]:
     python = python_in(producers_worker.LIBRARIES[name].environment)
     return run_cases(python, "producers_worker.py", name, producers_worker.CASES)
+
+
+def _functions(name: str) -> dict[Any, dict[str, Any]]:
+    script = str(Path(conversions.__file__))
+    return run_cases(Path(sys.executable), script, name, conversions.OF_LIBRARY[name])

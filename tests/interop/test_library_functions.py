@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of the real libraries as consumers: each is right, or refused with a call that works.
 
-Each in a process of its own; ``support/conversions.py`` has the dtypes, layouts and checks.
+Those of a library are in a process of their own; ``support/conversions.py`` has the dtypes,
+layouts and checks.
 """
 
 import pytest
 
 import conversions
+import seen
 from processes import alone
 
+KIND = "functions"
 
-@pytest.mark.parametrize("name", conversions.INTEROP)
-def test_conversion_function_is_right_or_refused(name):
-    done = alone(
-        f"""
-        import sycl_ext as sx
-        sx.devices()
-        import conversions
-        conversions.check({name!r})
-        print("right")
-        """
-    )
-    assert done.stdout.endswith("right\n"), done.stdout + done.stderr
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        pytest.param(library, function, id=function)
+        for library, functions in conversions.OF_LIBRARY.items()
+        for function in functions
+    ],
+)
+def test_conversion_function_is_right_or_refused(name, function):
+    outcome = seen.functions(name)[function]
+    assert outcome["outcome"] == "right", outcome["text"]
 
 
 def test_jax_is_given_aligned_memory():

@@ -2,15 +2,18 @@
 """Every public function of a library that converts arrays, as a consumer of `exchange`.
 
 ``check(name)`` gives it each dtype and each layout: the result is right, and a view or a copy as
-`explain` says, or the exchange is refused with a call that works.  ``python conversions.py NAME``
-does that in a process of its own.
+`explain` says, or the exchange is refused with a call that works.  ``python conversions.py LIBRARY
+FIRST`` does that for the functions of a library, from a number on, in a process of their own.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import pkgutil
+import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -59,6 +62,12 @@ INTEROP = (
     *("array_api_strict:asarray", "array_api_strict:from_dlpack"),
     *("array_api_compat.torch:asarray", "array_api_compat.numpy:asarray"),
 )
+
+
+#: Library -> its functions among those.
+OF_LIBRARY: dict[str, list[str]] = {}
+for _name in INTEROP:
+    OF_LIBRARY.setdefault(re.split("[.:]", _name)[0], []).append(_name)
 
 
 def resolve(name: str) -> Any:
@@ -172,6 +181,20 @@ def check(name: str) -> None:
     assert (taken == 0) == refused_always, name
 
 
+def main(library: str, first: int) -> None:
+    """Check functions of a library, and print a line of JSON before and after each of them."""
+    sx.devices()  # before a library brings files of its own that the CPU driver would find
+    for number, name in enumerate(OF_LIBRARY[library]):
+        if number < first:
+            continue
+        print(json.dumps({"begin": number}), flush=True)
+        try:
+            check(name)
+            outcome = {"outcome": "right"}
+        except Exception as error:
+            outcome = {"outcome": type(error).__name__, "text": traceback.format_exc()}
+        print(json.dumps({"end": number, **outcome}), flush=True)
+
+
 if __name__ == "__main__":
-    check(sys.argv[1])
-    print("right")
+    main(sys.argv[1], int(sys.argv[2]))
