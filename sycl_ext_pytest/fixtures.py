@@ -37,6 +37,12 @@ def sycl_device(request: pytest.FixtureRequest) -> dpctl.SyclDevice:
             x = dpnp.arange(3, device=sycl_device)
             assert (x + 1).sycl_device == sycl_device
     """
+    if not hasattr(request, "param"):
+        pytest.fail(
+            "getfixturevalue cannot repeat a test for each device; name sycl_device among the "
+            "arguments of the test",
+            False,
+        )
     return _or_skip(request.param).sycl_device
 
 
@@ -74,20 +80,30 @@ def skip_if_lacking(item: pytest.Item) -> None:
     """Skip a test whose device lacks an aspect that a marker names."""
     for marker in item.iter_markers("sycl_needs"):
         device = _or_skip(_device_of(item)).sycl_device
-        for aspect in marker.args:
+        for aspect in (*marker.args, *marker.kwargs):  # a keyword is no aspect
             if not _has(device, aspect):
                 pytest.skip(f"device {device.filter_string} lacks the SYCL aspect {aspect}")
 
 
 def _device_of(item: Any) -> Device | None:
-    """Return the device of a test: that of `sycl_device`, or else the default device."""
+    """Return the device of a test: that of `sycl_device`, or else the default device.
+
+    A fixture of a project may have parameters of another kind than those of `parametrize`.
+    """
+    import dpctl
+
     import sycl_ext
 
+    if not sycl_ext.devices():
+        return None
     params = item.callspec.params if hasattr(item, "callspec") else {}
-    if "sycl_device" in params:
-        device: Device | None = params["sycl_device"]
-        return device
-    return sycl_ext.device() if sycl_ext.devices() else None
+    param = params.get("sycl_device")
+    try:
+        if isinstance(param, (sycl_ext.Device, dpctl.SyclDevice, str)):
+            return sycl_ext.device(param)
+    except ValueError:  # a name that the project has given
+        pass
+    return sycl_ext.device()
 
 
 def _or_skip(device: Device | None) -> Device:

@@ -128,6 +128,65 @@ def usm_type():
     assert seen == {"test_it": "PASSED"}, output
 
 
+@pytest.mark.parametrize(
+    ("params", "gives"),
+    [
+        ("dpctl.get_devices()", "request.param"),
+        ("['opencl:gpu:0', 'opencl:cpu:0']", "dpctl.SyclDevice(request.param)"),
+    ],
+)
+def test_devices_of_a_project_are_read(params, gives, tmp_path):
+    (tmp_path / "conftest.py").write_text(f"""
+import dpctl, pytest, sycl_ext
+
+@pytest.fixture(params={params}, ids=["one", "other"])
+def sycl_device(request):
+    return {gives}
+""")
+    text = """
+import pytest
+
+@pytest.mark.sycl_needs("gpu")
+def test_marked(sycl_device): assert sycl_device.is_gpu
+
+def test_kind(sycl_device, usm_type): ...
+"""
+    seen, output = outcomes(tmp_path, text, "--sycl-device=gpu")
+    marked = [seen.pop(f"test_marked[{name}]") for name in ("one", "other")]
+    assert sorted(marked) == ["PASSED", "SKIPPED"], output
+    assert len(seen) == 6
+    assert set(seen.values()) == {"PASSED"}, output
+
+
+@pytest.mark.parametrize("params", ["['a name', 7]", "[None, object()]"])
+def test_parameters_that_name_no_device_are_not_read(params, tmp_path):
+    text = f"""
+import pytest
+
+@pytest.mark.sycl_needs("cpu")
+@pytest.mark.parametrize("sycl_device", {params}, ids=["one", "other"])
+def test_it(sycl_device, usm_type): ...
+"""
+    seen, output = outcomes(tmp_path, text, "--sycl-device=cpu")
+    assert len(seen) == 6
+    assert set(seen.values()) == {"PASSED"}, output
+
+
+def test_wrong_ways_are_errors_that_help(tmp_path):
+    text = """
+import pytest
+
+@pytest.mark.sycl_needs(aspects=["fp64"])
+def test_keyword(): ...
+
+def test_late(request): request.getfixturevalue("sycl_device")
+"""
+    seen, output = outcomes(tmp_path, text, "--sycl-device=cpu")
+    assert seen == {"test_keyword": "ERROR", "test_late": "FAILED"}
+    assert "sycl_needs('aspects') names no aspect of SYCL; use some of" in output
+    assert "name sycl_device among the arguments of the test" in output
+
+
 @pytest.mark.parametrize("arguments", [(), ("--markers",), ("--fixtures",)])
 def test_fixtures_load_no_runtime(arguments, tmp_path):
     (tmp_path / "test_sample.py").write_text(
