@@ -80,7 +80,7 @@ def skip_if_lacking(item: pytest.Item) -> None:
     """Skip a test whose device lacks an aspect that a marker names."""
     for marker in item.iter_markers("sycl_needs"):
         device = _or_skip(_device_of(item)).sycl_device
-        for aspect in (*marker.args, *marker.kwargs):  # a keyword is no aspect
+        for aspect in (*marker.args, *marker.kwargs):  # no keyword is known
             if not _has(device, aspect):
                 pytest.skip(f"device {device.filter_string} lacks the SYCL aspect {aspect}")
 
