@@ -390,7 +390,11 @@ void Allocation::wait_for_queues(bool told) const {
     if (!queue->is_idle()) queue->wait();
   }
   const std::string failure = entry ? entry->failure_of_copies(data, nbytes, told) : "";
-  if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
+  // Nobody tells when memory of other code is freed, and becomes another array's.
+  const char* const where = is_ours() ? "" : ", or to an earlier array at its address,";
+  if (!failure.empty()) {
+    fail(Error::Kind::runtime, "a copy to this memory", where, " has failed: ", failure);
+  }
   note_idle(before);
 }
 

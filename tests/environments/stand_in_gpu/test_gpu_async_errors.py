@@ -91,6 +91,20 @@ def test_asynchronous_error_outlives_the_view_of_the_copy(gpu, adapter, source):
     assert not t.to_numpy().any()
 
 
+def test_asynchronous_error_of_memory_of_others_is_told_at_its_address(gpu, adapter):
+    """Once, to whoever is next: nobody tells when it becomes another array's."""
+    memory = dpctl.memory.MemoryUSMDevice(64, queue=gpu.sycl_queue)
+    given = pinned(np.arange(64, dtype="u1"), gpu)
+    until_nobody_waits()
+    adapter.fakegpu_async_error_next()
+    copy = sx.as_tensor(memory).copy_from(given, wait=False)
+    assert eventually(copy.done)
+    del copy
+    with pytest.raises(sx.SyclError, match="or to an earlier array at its address, has failed"):
+        sx.as_tensor(memory).wait()
+    sx.as_tensor(memory).wait()
+
+
 @pytest.mark.parametrize("looks", [False, True])
 def test_asynchronous_error_of_a_dropped_tensor_is_not_of_the_next_one(gpu, adapter, looks):
     """It is known only when somebody waits, and the block may be another tensor's by then."""
