@@ -336,7 +336,11 @@ void fill_zero(const Tensor& compact) {
     std::memset(compact.data, 0, nbytes);
     return;
   }
-  compact.memory->entry->commands().fill_zero(compact.data, nbytes);
+  const Queue& queue = compact.memory->entry->commands();
+  KeptWhileBusy kept(compact.memory, compact.memory);
+  kept.add(queue);
+  queue.fill_zero(compact.data, nbytes);
+  kept.done();
 }
 
 }  // namespace sycl_ext
