@@ -225,6 +225,9 @@ class IpcEvent:
 
     @property
     def data(self) -> bytes: ...
+    @property
+    def places_before(self) -> list[bytes]:
+        """The places of events of other processes that come before this one."""
 
 class IpcExport:
     """An inter-process handle; keeps its memory alive."""
@@ -679,8 +682,19 @@ class _test:  # noqa: N801
     def live_allocations() -> int:
         """Blocks of memory that are held now, the package's own and borrowed ones."""
 
-def wait_for_event(tensors: Sequence[TensorBase], event: bytes, process: SupportsIndex, /) -> None:
-    """Orders later work on the own queues of tensors after an event of another process."""
+def wait_for_event(
+    tensors: Sequence[TensorBase],
+    event: bytes,
+    process: SupportsIndex,
+    /,
+    *,
+    place: bytes = b"",
+    is_ordered: bool = False,
+) -> None:
+    """Orders later work on the own queues of tensors after an event of another process.
+
+    is_ordered: it comes after the event already, whose process is to be watched.
+    """
 
 def why_no_ipc_events(entry: Entry, /) -> str:
     """Why processes cannot order their work on an entry by events; "": they can."""

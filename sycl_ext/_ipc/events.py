@@ -4,23 +4,32 @@
 An event stands for the work that was pending on some memory when it was made. As with memory, the
 bytes that the runtime follows are not in the message: they are in a record of the process that made
 them (``records.py``), which keeps the event while another process opens it.
+
+Work may wait for an event of a third process. Whoever comes after that work learns from the record
+where that event is, and watches that process as well: if it is killed, the work never runs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+import struct
+from typing import TYPE_CHECKING, Any, cast
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import place
 from sycl_ext._ipc import records
 from sycl_ext._ipc.shared_memory import BlockKey
+from sycl_ext._negotiation.errors import SyclError
 
 if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor
 
 #: 1: events are used. They are an experiment as long as only a simulated driver has shown them.
 _SWITCH = "SYCL_EXT_IPC_EVENTS"
+#: The key of an event of another process that comes before, and the most that a record names.
+_PLACE = struct.Struct("<4Q")
+_NAMED = 64
 
 
 def before_opening(tensor: _core.TensorBase, entry: _core.Entry) -> records.Offer | None:
@@ -29,16 +38,36 @@ def before_opening(tensor: _core.TensorBase, entry: _core.Entry) -> records.Offe
         _core.synchronize(tensor)
         return None
     made = _core.event_of_work([tensor])
-    return None if made is None else records.Offer(made.data, records.EVENT, made)
+    if made is None:
+        return None
+    places = made.places_before[:_NAMED]
+    data = bytes([len(places)]) + b"".join(places) + made.data
+    return records.Offer(data, records.EVENT, made)
 
 
 def ordered(tensor: _core.TensorBase, key: BlockKey) -> Tensor:
     """Return the tensor with a queue of its own, whose work comes after an event."""
-    data, record = records.borrow(key, records.EVENT)
-    tensor = _core.on_own_queue(tensor)
-    _core.wait_for_event([tensor], data, key.process)
-    del record  # the event is open
+    tensor, before = _after(tensor, key, is_ordered=False)
+    for earlier in before:
+        # What is not kept any more is over, or the kernel does not let this process watch it.
+        with contextlib.suppress(BufferError, SyclError):
+            if not is_own(earlier):
+                _after(tensor, earlier, is_ordered=True)
     return tensor
+
+
+def _after(
+    tensor: _core.TensorBase, key: BlockKey, *, is_ordered: bool
+) -> tuple[Tensor, list[BlockKey]]:
+    """Open an event, and return the tensor after it and the places of the events before it."""
+    content, record = records.borrow(key, records.EVENT)
+    named = content[0] * _PLACE.size
+    before = [BlockKey(*numbers) for numbers in _PLACE.iter_unpack(content[1 : 1 + named])]
+    ordered = tensor if is_ordered else _core.on_own_queue(tensor)
+    data, place = content[1 + named :], _PLACE.pack(*key)
+    _core.wait_for_event([ordered], data, key.process, place=place, is_ordered=is_ordered)
+    del record  # the event is open
+    return cast("Tensor", ordered), before
 
 
 def _why_none(entry: _core.Entry) -> str:

@@ -98,7 +98,8 @@ class Entry final {
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   // Queue::forget_copies_to of the same queues.
   void forget_copies_to(const std::byte* data, std::size_t nbytes) const;
-  // An in-order queue for the work of C++ extensions, made when first needed.
+  // An in-order queue for the work of C++ extensions, made when first needed.  No other one takes
+  // its place, because nobody knows which work of other code would be lost.
   const Queue& extension_queue() const;
   // The queue for extensions; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }

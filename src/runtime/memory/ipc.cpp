@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
+#include <utility>
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
@@ -206,8 +207,8 @@ std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks) {
   }
   try {
     IpcEvent event = signal_event(signaling->queue);
-    signaling->event = std::move(event.event);
-    return IpcEvent{std::move(event.bytes), std::move(owner)};
+    signaling->event = std::exchange(event.event, std::move(owner));
+    return event;
   } catch (const Error&) {  // a driver that is older than the runtime
     for (const Memory& block : blocks) block->wait_for_work();
     return std::nullopt;

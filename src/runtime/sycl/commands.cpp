@@ -93,6 +93,8 @@ void forget_awaited() {
 }
 
 std::string why_never_run(const QueueState& state) {
+  if (awaited_count == 0) return {};
+  const WithoutGil released;
   for (const auto& awaited : awaited_by(state)) {
     if (!awaited->process.has_ended() || is_over(awaited->event)) continue;
     return "process " + std::to_string(awaited->process.process) +
@@ -115,6 +117,15 @@ void await(const QueueState& state, const std::shared_ptr<const AwaitedEvent>& e
   if (known == all_awaited.end()) known = all_awaited.insert(known, Awaited{event, {}});
   if (!known->is_by(state.queue)) known->queues.push_back(state.queue);
   awaited_count = all_awaited.size();
+}
+
+std::vector<std::string> awaited_places(const QueueState& state) {
+  forget_awaited();
+  std::vector<std::string> places;
+  for (const auto& event : awaited_by(state)) {
+    if (!event->place.empty()) places.push_back(event->place);
+  }
+  return places;
 }
 
 void await_the_same(const QueueState& state, const QueueState& producer) {

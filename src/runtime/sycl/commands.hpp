@@ -42,8 +42,9 @@ struct AsyncErrors {
 
 // An event of another process, after which commands of this one come.
 struct AwaitedEvent {
-  explicit AwaitedEvent(int process) noexcept : process(process) {}
+  AwaitedEvent(int process, std::string place) : process(process), place(std::move(place)) {}
   const ProcessWatch process;
+  const std::string place;  // where others find it, which only Python reads; empty: nowhere
   sycl::event event;
 };
 
@@ -159,6 +160,8 @@ void require_living_processes(const QueueState& state);
 // event.  It stays so if the submission fails, because the command may have been submitted.
 void await(const QueueState& state, const std::shared_ptr<const AwaitedEvent>& event);
 void await_the_same(const QueueState& state, const QueueState& producer);
+// The places of the events that commands of the queue wait for.
+std::vector<std::string> awaited_places(const QueueState& state);
 // Forgets the events of other processes that are over.
 void forget_awaited();
 

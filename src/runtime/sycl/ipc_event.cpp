@@ -85,22 +85,24 @@ IpcEvent signal_event(const Queue& queue) {
     const ipc::handle_data_t bytes = handle.data();
     ipc::event::put(handle, on.get_context());
     return IpcEvent{{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                    new_reference_of(event)};
+                    new_reference_of(event),
+                    awaited_places(queue.state())};
   });
 }
 
-void wait_for_event(const std::vector<Queue>& queues, const std::string& bytes, int process) {
-  if (!runtime_has_them()) fail_to_open(process, too_old);
+void wait_for_event(const std::vector<Queue>& queues, const OthersEvent& others, bool is_ordered) {
+  if (!runtime_has_them()) fail_to_open(others.process, too_old);
   const WithoutGil released;
-  const auto* const begin = reinterpret_cast<const std::byte*>(bytes.data());
+  const auto* const begin = reinterpret_cast<const std::byte*>(others.bytes.data());
   const auto opened = [&](const sycl::context& context) {
     const RuntimeCall call("opening an inter-process event");
-    auto event = std::make_shared<AwaitedEvent>(process);
+    auto event = std::make_shared<AwaitedEvent>(others.process, others.place);
     try {
-      event->event = ipc::event::open(ipc::handle_data_t(begin, begin + bytes.size()), context);
+      const ipc::handle_data_t handle(begin, begin + others.bytes.size());
+      event->event = ipc::event::open(handle, context);
     } catch (const sycl::exception&) {
       if (!event->process.has_ended()) throw;
-      fail(Error::Kind::runtime, "process ", process,
+      fail(Error::Kind::runtime, "process ", others.process,
            " has ended before this one could wait for its work on shared memory; keep it until "
            "that work is complete");
     }
@@ -113,7 +115,11 @@ void wait_for_event(const std::vector<Queue>& queues, const std::string& bytes, 
       const sycl::context context = queue.state().queue.get_context();
       if (of_event != context) event = opened(context);
       of_event = context;
-      queue.order_after(event);
+      if (is_ordered) {
+        queue.note_order_after(event);
+      } else {
+        queue.order_after(event);
+      }
     }
   });
 }
@@ -133,8 +139,8 @@ std::string why_no_ipc_events(const sycl::device&) { return built_without; }
 IpcEvent signal_event(const Queue&) {
   return {{}, Owner(nullptr, [](void*) {})};
 }
-void wait_for_event(const std::vector<Queue>&, const std::string&, int process) {
-  fail_to_open(process, built_without);
+void wait_for_event(const std::vector<Queue>&, const OthersEvent& others, bool) {
+  fail_to_open(others.process, built_without);
 }
 
 #endif

@@ -306,6 +306,10 @@ void Queue::order_after(const Event& event) const {
   });
 }
 
+void Queue::note_order_after(const std::shared_ptr<const AwaitedEvent>& event) const {
+  await(*state_, event);
+}
+
 // The command is listed, so whoever waits for the queue waits for it first.  Perhaps nobody does,
 // so those of earlier events that are over are dropped here.
 void Queue::order_after(const std::shared_ptr<const AwaitedEvent>& event) const {

@@ -82,6 +82,8 @@ class Queue {
   // Orders later work on this queue after one command of a queue.  It does nothing if that would
   // take a wait on the host.
   void order_after(const Event& event) const;
+  // Work on this in-order queue comes after an event of another process already.
+  void note_order_after(const std::shared_ptr<const AwaitedEvent>& event) const;
   // Orders later work on this in-order queue after an event of another process.
   void order_after(const std::shared_ptr<const AwaitedEvent>& event) const;
 

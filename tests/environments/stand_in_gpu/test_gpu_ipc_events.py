@@ -272,6 +272,8 @@ t.copy_from(new, wait=False)
 handle = sx.ipc.handle(t)
 print(os.getpid(), pickle.dumps(handle).hex(), flush=True)
 input()
+control.loaded().fakegpu_set_delay_us(0)
+t.wait()
 """
 
 
@@ -480,6 +482,51 @@ except sx.SyclError as error:
     maker.process.kill()
     maker.process.wait()
     assert f"process {process} has ended" in ask("")
+
+
+def test_death_of_the_first_of_three_is_an_error_of_the_last(with_events, reader):
+    """The second process lives, and its event comes after one that never ends."""
+    maker = reader(MAKER)
+    second = reader("""
+t = opened()
+mine = sx.ipc.empty(3, "int32", device=t.device)
+mine.copy_from(t, wait=False)
+handle = sx.ipc.handle(mine)
+print(pickle.dumps(handle).hex() if handle.has_event else "waited", flush=True)
+input()
+""")
+    third = reader(WAITS)
+    process, data = maker.process.stdout.readline().split()
+    assert third(second(data)) == "submitted"
+    maker.process.kill()
+    assert third.process.stdout.readline() == "waits 1\n"
+    assert f"process {process} has ended" in third.process.stdout.readline()
+
+
+def test_first_of_three_may_end_when_its_work_is_done(with_events, reader):
+    """Although the event of the second one, which came after it, is still pending."""
+    maker = reader(MAKER)
+    second = reader("""
+t = opened()
+mine, new = sx.ipc.empty(3, "int32", device=t.device), sx.full(3, 5, "int32", device=t.device)
+mine.copy_from(t, wait=False)
+driver.fakegpu_set_delay_us(20_000_000)
+mine[1:].copy_from(new[1:], wait=False)
+handle = sx.ipc.handle(mine)
+print(pickle.dumps(handle).hex() if handle.has_event else "waited", flush=True)
+input()
+driver.fakegpu_set_delay_us(0)
+mine.wait()
+print("done", flush=True)
+input()
+""")
+    third = reader(COPIES)
+    _, data = maker.process.stdout.readline().split()
+    assert third(second(data)) == "submitted 0"
+    print(file=maker.process.stdin, flush=True)
+    assert maker.process.wait(30) == 0
+    assert second("") == "done"
+    assert third("").endswith("[2, 5, 5] 2")
 
 
 def test_coroutine_does_not_wait_for_a_dead_maker(with_events, reader):
