@@ -376,6 +376,7 @@ def as_host_view(tensor: TensorBase, /, *, source: object = None) -> HostView:
     """
 
 class ExportMark:
+    def __init__(self) -> None: ...
     @property
     def has_ended(self) -> bool:
         """Whether the deleter of the export has run."""

@@ -42,14 +42,14 @@ void bind_dlpack(py::module_& m) {
   m.def(
       "make_capsule",
       [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
-         bool null_data, const std::shared_ptr<ExportMark>& mark,
+         bool null_data, const std::optional<std::shared_ptr<ExportMark>>& mark,
          const std::optional<Queue>& queue) {
-        return own(make_capsule(
-            tensor, versioned,
-            {read_device(device), copied, null_data, queue ? &*queue : nullptr, mark}));
+        return own(make_capsule(tensor, versioned,
+                                {read_device(device), copied, null_data, queue ? &*queue : nullptr,
+                                 mark.value_or(nullptr)}));
       },
       py::arg("tensor"), py::pos_only(), py::kw_only(), py::arg("versioned"), py::arg("device"),
-      py::arg("copied") = false, py::arg("null_data") = true, py::arg("mark") = py::none(),
+      py::arg("copied") = false, py::arg("null_data") = true, py::arg("mark") = std::nullopt,
       py::arg("queue") = std::nullopt);
   m.def("consume_capsule",
         [](const py::object& capsule) { return wrapped(consume_capsule(capsule.ptr())); });

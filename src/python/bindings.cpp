@@ -54,6 +54,17 @@ void bind_hooks(py::module_& m) {
   m.attr("DTYPES") = py::tuple(names);  // (name, array-interface kind, itemsize, DLPack code)
 }
 
+// `module`: the one that the functions are said to be in.  A pickle names it, and a process that
+// loads the pickle imports it: so it must be one that connects the core to the package.
+void add_functions(py::module_& m, PyMethodDef* functions, const char* module) {
+  const py::str said(module);
+  for (; functions->ml_name; ++functions) {
+    PyObject* const function = PyCFunction_NewEx(functions, m.ptr(), said.ptr());
+    if (!function) throw py::error_already_set();
+    m.attr(functions->ml_name) = py::reinterpret_steal<py::object>(function);
+  }
+}
+
 // Whether this is the main interpreter.  If not, an ImportError is set.
 bool require_main_interpreter() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
@@ -89,9 +100,8 @@ PYBIND11_MODULE(core_of_main_interpreter, m) {
   sycl_ext::bind_dlpack(m);
   sycl_ext::bind_ipc(m);
   bind_hooks(m);
-  if (PyModule_AddFunctions(m.ptr(), sycl_ext::public_functions()) < 0) {
-    throw py::error_already_set();
-  }
+  add_functions(m, sycl_ext::public_functions(), "sycl_ext");
+  add_functions(m, sycl_ext::private_functions(), "sycl_ext._core");
 }
 
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {

@@ -378,11 +378,18 @@ PyMethodDef* public_functions() {
       define<host_view>("host_view", docs::host_view),
       define<make_new<false>>("empty", docs::empty),
       define<make_new<true>>("zeros", docs::zeros),
+      define<exchange_one>("exchange", docs::exchange),
+      {nullptr, nullptr, 0, nullptr},
+  };
+  return functions;
+}
+
+PyMethodDef* private_functions() {
+  static PyMethodDef functions[] = {
       define<find_memory>("find_memory",
                           "find_memory(x, /, *, copy=None, dlpack_only=False)\n--\n\nThe memory of "
                           "any object, where it "
                           "is, by the best protocol that it supports, or only by DLPack."),
-      define<exchange_one>("exchange", docs::exchange),
       define<decide_one>(
           "decide_exchange",
           "decide_exchange(x, consumer, copy, host_copy, device, usm_type, /)\n--\n\nThe decision "

@@ -9,7 +9,8 @@
 
 namespace sycl_ext {
 
-PyMethodDef* public_functions();
+PyMethodDef* public_functions();   // of `sycl_ext`
+PyMethodDef* private_functions();  // for its Python side
 PyMethodDef* tensor_methods();
 
 }  // namespace sycl_ext

@@ -85,6 +85,11 @@ class ExportOrigin:
         return f"{what}, from {', called by '.join(self.stack[:2])}"
 
 
+ExportOrigin.__module__ = (
+    "sycl_ext.memory"  # after dataclass() has looked for annotations in this module
+)
+
+
 _PACKAGE = __file__.rpartition("_debug")[0]  # frames in its files are left out of a stack
 _MAX_FRAMES = 8
 

@@ -30,6 +30,9 @@ class Statistics(NamedTuple):
     total_allocations: int
 
 
+Statistics.__module__ = "sycl_ext.memory"
+
+
 def statistics(device: Any = None, /) -> dict[tuple[Device | None, str], Statistics]:
     """Return the numbers of bytes and blocks that this package has allocated.
 

@@ -79,6 +79,9 @@ class Check:
         return "\n".join((*table, self.reason or "MPI handles memory of the device"))
 
 
+Check.__module__ = "sycl_ext.mpi"  # after dataclass() has looked for annotations in this module
+
+
 class Operation(NamedTuple):
     """An operation of MPI, and how many parts a rank sends and receives, by the number of ranks."""
 

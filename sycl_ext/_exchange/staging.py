@@ -149,6 +149,8 @@ class StagedRequest:
         The result of ``Isend`` or ``Irecv``. Complete it through this object.
     """
 
+    __module__ = "sycl_ext.mpi"
+
     def __init__(
         self, start: Callable[[Any], Any], memory: Any, finish: Callable[[], None]
     ) -> None:

@@ -45,6 +45,8 @@ class Group:
     object: a rank cannot be joined a second time by another object from the same pickle.
     """
 
+    __module__ = "sycl_ext.ipc"
+
     def __init__(
         self, block: Block | None, key: BlockKey, rank: int, size: int, timeout: float
     ) -> None:

@@ -105,6 +105,9 @@ class Handle:
         return _read_handle, tuple(tuple(v) if isinstance(v, tuple) else v for v in values)
 
 
+Handle.__module__ = "sycl_ext.ipc"  # after dataclass() has looked for annotations in this module
+
+
 def offer_of(handle: Handle) -> records.Offer:
     """Return the object that keeps the memory in its process, and counts the users."""
     keep = handle._keep

@@ -71,6 +71,9 @@ class Packed:
         return Packed, (self.how, self.reason, self._content)
 
 
+Packed.__module__ = "sycl_ext.ipc"  # after dataclass() has looked for annotations in this module
+
+
 def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None) -> Packed:
     """Return an object that takes an array to another process, whatever its memory is.
 

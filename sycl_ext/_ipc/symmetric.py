@@ -42,6 +42,8 @@ class SymmetricMemory:
     leave the group: the other ranks keep the blocks, and get an error at the next `barrier`.
     """
 
+    __module__ = "sycl_ext.ipc"
+
     def __init__(
         self,
         tensors: tuple[Tensor, ...],

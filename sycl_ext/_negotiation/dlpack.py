@@ -16,6 +16,8 @@ class DeviceType(IntEnum):
     SYCL.  (They were tested on a stand-in, not on such hardware.)
     """
 
+    __module__ = "sycl_ext.dlpack"
+
     CPU = 1
     CUDA = 2
     CUDA_HOST = 3
@@ -61,3 +63,6 @@ class SupportsDLPack(Protocol):
 
     def __dlpack_device__(self) -> DLDevice:
         """Return the device of the data."""
+
+
+SupportsDLPack.__module__ = "sycl_ext.dlpack"

@@ -151,6 +151,8 @@ class Plan:
         The plans for all acceptable devices, in their order.
     """
 
+    __module__ = "sycl_ext"
+
     route: Route
     reason: str
     error: type[BufferError] | None = None

@@ -23,6 +23,8 @@ class HostRegistration(Identity):
         The number of bytes from the first to the last byte of the memory.
     """
 
+    __module__ = "sycl_ext.memory"
+
     __slots__ = ("__weakref__", "_registration", "nbytes")
 
     _portable_form = "register the memory in the other process"

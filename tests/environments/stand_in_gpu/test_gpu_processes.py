@@ -88,6 +88,7 @@ def test_handle_waits_for_pending_work_or_has_an_event(gpu, adapter, hold):
         handle = sx.ipc.handle(tensor)
         assert handle.has_event == (not sx.ipc.why_no_events(gpu))
         assert handle.has_event or adapter.fakegpu_copies() == before + 1
+    tensor.wait()  # the copy reads `kept`
     del kept, handle
 
 

@@ -36,6 +36,20 @@ def test_layout_of_usm_ndarray_survives(copied, layout, usm_type):
     assert_arrived(dpnp.ndarray._create_from_usm_ndarray(array), x)
 
 
+def test_pickle_of_a_process_that_only_pickles_is_loaded_by_one_that_only_loads():
+    """Neither of them uses a public function of the exchange."""
+    data = environments.python("""
+import pickle, dpnp
+import sycl_ext as sx
+sx.pickling.register("dpnp")
+print(pickle.dumps(dpnp.arange(24)))
+""")
+    shown = environments.python(
+        f"import pickle; x = pickle.loads({data.strip()}); print(type(x).__name__, int(x.sum()))"
+    )
+    assert shown.strip() == f"dpnp_array {sum(range(24))}"
+
+
 def test_unpickling_needs_no_registration():
     data = pickle.dumps(numbers())
     shown = environments.python(

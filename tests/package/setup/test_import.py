@@ -381,3 +381,20 @@ def test_source_tree_without_a_core_names_the_way_out(sources):
     said = done.stderr.splitlines()[-1]
     assert f"the source tree of sycl_ext, {sources}, where" in said
     assert said.endswith(f"python -m pip install '{sources}'")
+
+
+def test_public_objects_name_their_public_module_before_their_first_use():
+    """A pickle of a class or of a function of the core has that name."""
+    environments.python("""
+import importlib
+import sycl_ext
+from sycl_ext._setup import startup
+
+startup.load_core()
+for namespace in ("sycl_ext", *(f"sycl_ext.{name}" for name in sycl_ext._NAMESPACES)):
+    for module, names in importlib.import_module(namespace)._PUBLIC.items():
+        for name in names.split():
+            value = getattr(importlib.import_module(f"sycl_ext.{module}"), name)
+            if isinstance(value, type | type(len)):
+                assert value.__module__ == namespace, (name, value.__module__)
+""")
