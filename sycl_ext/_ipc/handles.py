@@ -27,7 +27,6 @@ from sycl_ext._protocols.sources import compact_strides
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.indexing import as_shape
 from sycl_ext._tensor.pickling import nearest, sub_device_at, words_of
-from sycl_ext._tensor.tensor import as_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -313,7 +312,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     """
     records.reclaim()
     x = sources.strong(x)
-    t = x if sources.is_tensor(x) else as_tensor(x, copy=False)
+    t = x if sources.is_tensor(x) else _core.find_memory(x, copy=False)
     if t.entry_id is None:
         raise _not_shareable(t, "'cpu'")
     if t.size == 0:

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
+from sycl_ext import _core
 from sycl_ext._ipc import handles, peers
 from sycl_ext._ipc.shared_memory import BlockKey, make_block, open_block
 from sycl_ext._protocols import sources
 from sycl_ext._setup import startup
-from sycl_ext._tensor.tensor import as_tensor
 
 if TYPE_CHECKING:
     from sycl_ext._core import TensorBase
@@ -84,7 +84,7 @@ def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None
     Parameters
     ----------
     x : array
-        Any array that `as_tensor` views.
+        Any array that `as_tensor` takes; that of a library which only gives copies is refused.
     how : {"handle", "shared memory", "bytes"}, optional
         Take this way, or raise the reason why not. Processes in different containers or on
         different machines need ``"bytes"``.
@@ -120,7 +120,7 @@ def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None
     [0.0, 0.0, 0.0]
     """
     x = sources.strong(x)
-    t: TensorBase = x if sources.is_tensor(x) else as_tensor(x, copy=False)
+    t: TensorBase = x if sources.is_tensor(x) else _core.find_memory(x, copy=False)
     makers: dict[str, Callable[[], Packed]] = {
         "handle": lambda: _handle(t, peer),
         "shared memory": lambda: _in_shared_memory(t),
