@@ -254,9 +254,7 @@ def symmetric(
     permission = None
     if any(offer.handle.mechanism == "sycl" for offer in offers):
         processes = [offer.process for offer in offers]
-        permission, _ = _agree(
-            ranks, lambda: Permission(common_ancestor(processes)), lambda _: None
-        )
+        permission, _ = _agree(ranks, lambda: _permit(processes), lambda _: None)
     opened, _ = _agree(ranks, lambda: _open(ranks, own, offers), lambda _: None)
     tensors, handle, meeting = opened
     order = None
@@ -329,6 +327,15 @@ def _require_alike(offers: list[_Offer]) -> None:
                 f"rank {rank} asks for {handle.dtype} of shape {handle.shape}, and rank 0 for "
                 f"{first.dtype} of shape {first.shape}; pass the same to symmetric on each rank"
             )
+
+
+def _permit(processes: list[int]) -> Permission | None:
+    """Let all ranks open memory of this one, if they have an ancestor that is seen here.
+
+    Otherwise, as for ranks that ``docker exec`` has started, the kernel decides without it.
+    """
+    ancestor = common_ancestor(processes)
+    return Permission(ancestor) if ancestor else None
 
 
 def _open(

@@ -14,7 +14,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from sycl_ext._ipc import peers
+from sycl_ext._ipc import peers, symmetric
 
 RANK = """
 import os, pickle, signal, sys
@@ -86,6 +86,13 @@ def test_memory_stays_until_each_rank_has_dropped_it(gpus, rank_1):
     shown, _ = other.communicate("\n", timeout=60)
     assert shown.splitlines() == ["[8, 8, 8]"]
     del kept
+
+
+def test_ranks_without_a_common_ancestor_ask_for_no_permission(gpus, with_ipc, monkeypatch):
+    """As those that ``docker exec`` has started, whose parent is outside of the container."""
+    monkeypatch.setattr(symmetric, "common_ancestor", lambda _: 0)
+    memory = sx.ipc.symmetric(3, "int32", sx.ipc.groups(1)[0], device=gpus[0])
+    assert memory.mechanism == "sycl"
 
 
 # ---- order by events -----------------------------------------------------------------------------
@@ -268,6 +275,16 @@ def test_device_usm_is_packed_as_a_handle(gpus, with_ipc):
     assert (packed.how, packed.reason) == ("handle", "")
     packed.open().fill(2)
     assert t.tolist() == [2.0] * 3
+
+
+def test_memory_of_the_host_is_packed_and_has_no_handle(gpus):
+    """Although no GPU can use it in place."""
+    array = np.array([[1, 2, 3], [4, 5, 6]])[:, ::2]
+    packed = sx.ipc.pack(array)
+    assert packed.how == "shared memory"
+    assert packed.open().tolist() == [[1, 3], [4, 6]]
+    with pytest.raises(BufferError, match=r"not in memory that processes can share; copy it"):
+        sx.ipc.handle(array)
 
 
 @pytest.mark.parametrize(
