@@ -85,10 +85,11 @@ $(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
 	$(PIP) install --quiet --editable ".[cpu]" --group demo
 	@touch $@
 
+# Most files of these packages are never imported, and pip would compile one after the other.
 $(VENV)/.tests-are-ready: $(BUILD_INPUTS) $(INTEGRATIONS_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the tests need (a few minutes the first time)"
 	$(install-torch)
-	$(PIP) install --quiet --editable ".[cpu]" --editable conformance $(EDITABLE_INTEGRATIONS) \
+	$(PIP) install --quiet --no-compile --editable ".[cpu]" --editable conformance $(EDITABLE_INTEGRATIONS) \
 		--group demo --group bench --group test --group dev
 	@touch $@ $(VENV)/.demo-is-ready
 
