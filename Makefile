@@ -172,7 +172,7 @@ afternoon:
 # Clusters and ranks of several processes: Dask, MPI, Ray.
 test-processes: setup
 	$(PIP) install --quiet --editable integrations/ray joblib
-	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/programs/processes $(PYTEST_OPTIONS)
+	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest -n 2 tests/programs/processes $(PYTEST_OPTIONS)
 
 # Each distribution in an environment of what it declares and nothing else, with its own tests. Packages of others are
 # linked from this environment.

@@ -94,8 +94,10 @@ WAITING = (
     "test_two_runtimes.py",
     "test_level_zero_devices.py",
 )
-#: Files whose tests share what one of them builds.
+#: Files whose tests share what one of them builds, or must not run at the same time.
 TOGETHER = (
+    "test_clusters.py",
+    "test_ranks.py",
     "test_usm_view.py",
     "test_extension_table.py",
     "test_level_zero_devices.py",

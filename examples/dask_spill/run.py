@@ -17,8 +17,7 @@ from distributed import Client, LocalCluster, wait
 
 from sycl_ext_dask.spill import DeviceSpillBuffer
 
-ROWS, COLUMNS, CHUNK = 1 << 16, 1 << 12, 1 << 11  # of 4 bytes: 1 GiB in chunks of 32 MiB
-LIMITS = {"device_memory_limit": "256 MiB", "host_memory_limit": "256 MiB"}
+ROWS, COLUMNS, CHUNKS = 1 << 16, 1 << 12, 32  # of 4 bytes: 1 GiB in chunks of 32 MiB
 
 
 def tiers(dask_worker: Any) -> tuple[int, int, int]:
@@ -32,15 +31,18 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
-def main(backend: str = "dpnp") -> None:
+def main(backend: str = "dpnp", rows: int = ROWS) -> None:
     """Fill the device four times, and compute with all of it."""
+    quarter = rows * COLUMNS  # of the bytes
+    limits = {"device_memory_limit": quarter, "host_memory_limit": quarter}
     worker = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
     if backend == "dpnp":
-        worker["data"] = (DeviceSpillBuffer, LIMITS)
+        worker["data"] = (DeviceSpillBuffer, limits)
     with LocalCluster(**worker) as cluster, Client(cluster) as client:
         with dask.config.set({"array.backend": backend}):
             rng = da.random.default_rng(2026)
-            x = rng.random((ROWS, COLUMNS), chunks=(CHUNK, COLUMNS), dtype="float32").persist()
+            x = rng.random((rows, COLUMNS), chunks=(rows // CHUNKS, COLUMNS), dtype="float32")
+            x = x.persist()
         wait(x)
         print(f"{x.nbytes >> 20} MiB of {type(x._meta).__module__} in {x.npartitions} chunks")
         if backend == "dpnp":
@@ -55,4 +57,4 @@ def main(backend: str = "dpnp") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:2], *map(int, sys.argv[2:]))
