@@ -237,8 +237,9 @@ namespace {
 // Whether commands of this package may be pending on any entry.
 bool may_have_commands() noexcept {
   for (int id = 0; id < entries_so_far(); ++id) {
-    const Queue* const commands = find_entry(id)->made_commands();
-    if (commands && commands->may_have_work()) return true;
+    const Entry& entry = *find_entry(id);
+    const Queue* const commands = entry.made_commands();
+    if ((commands && commands->may_have_work()) || entry.has_ended_queue()) return true;
   }
   return false;
 }

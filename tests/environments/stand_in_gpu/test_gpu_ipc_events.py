@@ -461,6 +461,36 @@ print(other.tolist(), new.tolist(), behind.copy_from(other).tolist(), flush=True
     assert ask.process.wait(30) == 0
 
 
+def test_process_that_is_forked_after_that_ends(with_events, reader):
+    maker = reader(MAKER)
+    ask = reader("""
+import os
+t = opened()
+mine, idle = (sx.full(3, value, "int32", device=t.device) for value in (5, 6))
+mine.copy_from(t, wait=False)
+print("submitted", flush=True)
+input()
+print(idle.tolist(), flush=True)
+child = os.fork()
+if child:
+    print("ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    os._exit(0)
+try:
+    mine.wait()
+except sx.SyclError as error:
+    print(error, flush=True)
+del t, mine, idle
+sys.exit(7)
+""")
+    _, data = maker.process.stdout.readline().split()
+    assert ask(data) == "submitted"
+    maker.process.kill()
+    maker.process.wait()
+    assert ask("") == "[6, 6, 6]"
+    assert "a copy to this memory has failed" in ask.process.stdout.readline()
+    assert ask.process.stdout.readline() == "ended with 7\n"
+
+
 def test_every_tensor_on_a_queue_tells_of_a_dead_maker(with_events, reader):
     """The queue of a user comes after the event by one tensor, and is waited for by another."""
     maker = reader(MAKER)
