@@ -75,6 +75,8 @@ class Group:
             If another rank does not call it.
         BufferError
             If the process that made the group has ended before this one used it.
+        TypeError
+            If `data` is not a buffer of bytes.
         ValueError
             If another object, such as one from the same pickle, has joined as this rank.
 
@@ -85,7 +87,11 @@ class Group:
         >>> alone.all_gather(b"data")
         [b'data']
         """
-        return self._joined().all_gather(bytes(data), self._timeout)
+        try:
+            content = bytes(memoryview(data))  # bytes(5) would be five zeros
+        except TypeError:
+            raise TypeError(f"data is of type {type(data).__name__}; it must be bytes") from None
+        return self._joined().all_gather(content, self._timeout)
 
     def _joined(self) -> Meeting:
         if self._meeting is None:

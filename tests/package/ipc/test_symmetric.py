@@ -351,6 +351,14 @@ def test_group_gathers_bytes_of_any_length(length):
         assert other.stdout.read() == "True\nTrue\n"
 
 
+@pytest.mark.parametrize("data", [5, "text", None, [1]])
+def test_group_gathers_nothing_but_bytes(data):
+    (alone,) = sx.ipc.groups(1)
+    with pytest.raises(TypeError, match="it must be bytes"):
+        alone.all_gather(data)
+    assert alone.all_gather(bytearray(b"data")) == [b"data"]
+
+
 def test_second_object_of_a_rank_is_refused():
     """It would begin with what the ranks told each other by the first one."""
     (alone,) = sx.ipc.groups(1)
