@@ -314,7 +314,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     x = sources.strong(x)
     t = x if sources.is_tensor(x) else _core.find_memory(x, copy=False)
     if t.entry_id is None:
-        raise _not_shareable(t, "'cpu'")
+        raise _not_shareable(t, place(None).device)
     if t.size == 0:
         raise BufferError("the array has no elements, and so no memory to share")
     device = by_id(t.entry_id)
@@ -343,7 +343,7 @@ def _place_in(t: _core.TensorBase, device: Device, permission: Permission | None
         _core.synchronize(t)
         return _Place("shared memory", t.base.key, *_core.extent_in_block(t), 0, None, t)
     if not _core.has_ipc(device._entry):
-        raise _not_shareable(t, device.id if "system" in device.usm_types else "'cpu'")
+        raise _not_shareable(t, device)
     if lease := _core.lease_of(t):  # opened here, and shared by the process that made it
         event = events.before_opening(t, device._entry)
         extent = _core.extent_in_block(t)
@@ -355,10 +355,12 @@ def _place_in(t: _core.TensorBase, device: Device, permission: Permission | None
     return _Place("sycl", offer.key, nbytes, offset, export.exposed, event, offer)
 
 
-def _not_shareable(t: _core.TensorBase, device: int | str) -> BufferError:
+def _not_shareable(t: _core.TensorBase, device: Device) -> BufferError:
+    shares = _core.has_ipc(device._entry) or "system" in device.usm_types
+    where = device.id if shares else "'cpu'"
     return BufferError(
         f"{describe(t)} is not in memory that processes can share; copy it: "
-        f"sx.ipc.empty(t.shape, t.dtype, device={device}).copy_from(t)"
+        f"sx.ipc.empty(t.shape, t.dtype, device={where}).copy_from(t)"
     )
 
 
