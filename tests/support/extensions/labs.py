@@ -15,7 +15,6 @@ from pathlib import Path
 
 import nanobind
 import pybind11
-from tvm_ffi.libinfo import find_dlpack_include_path
 
 import sycl_ext as sx
 from stand_in_build import compiler, installed, run
@@ -103,6 +102,8 @@ def build_c_lab(name: str) -> None:
     source, target = HERE / f"{name}.c", library(name)
     if is_fresh(target, source, Path(__file__)):
         return
+    from tvm_ffi.libinfo import find_dlpack_include_path  # takes longer than most tests
+
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")  # several workers may build it
     command = [os.environ.get("CC") or "cc", "-std=c11", "-O0", "-shared", "-fPIC", "-pthread"]
