@@ -171,7 +171,7 @@ def test_deleter_without_the_gil_drops_python_objects():
             call_deleter(address, versioned=versioned) for address, versioned in owned[number::8]
         ]
     )
-    assert eventually(lambda: not any(reference() for reference in alive))
+    assert eventually(lambda: all(reference() is None for reference in alive))
 
 
 # ---- the end -------------------------------------------------------------------------------------
