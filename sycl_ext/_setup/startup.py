@@ -60,8 +60,17 @@ def _finish_imports() -> None:
     # The fork has taken it if `logging` was imported after this module; dpctl's import needs it.
     lock = getattr(sys.modules.get("logging"), "_lock", None)
     taken = lock if lock and lock._is_owned() else None
-    if taken:
-        taken.release()
+    if not taken:
+        _wait_for_imports()
+        return
+    taken.release()
+    try:
+        _wait_for_imports()
+    finally:  # a signal handler may have raised
+        taken.acquire()
+
+
+def _wait_for_imports() -> None:
     global _interrupted
     _interrupted = False
     held = loading._is_owned()  # type: ignore[attr-defined]
@@ -74,12 +83,15 @@ def _finish_imports() -> None:
     for name in [*sys.modules, *getattr(_frozen_importlib, "_module_locks", ())]:
         if name != "dpctl" and not name.startswith(WAITED_FOR):
             continue
-        try:
-            __import__(name)  # waits if another thread imports it
-        except Exception:  # the import failed in the other thread, which reports the error
-            continue
-    if taken:
-        taken.acquire()
+        is_over = False
+        while not is_over:
+            try:
+                __import__(name)  # waits if another thread imports it
+                is_over = True
+            except KeyboardInterrupt:
+                _interrupted = True
+            except Exception:  # the import failed in the other thread, which reports the error
+                is_over = True
 
 
 def _interrupt_again() -> None:

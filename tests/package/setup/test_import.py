@@ -319,6 +319,34 @@ def test_fork_waits_for_no_module_of_other_code(tmp_path):
         """)
 
 
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit"])
+def test_signal_while_a_fork_waits_leaves_the_lock_of_logging(error):
+    """Python drops what a handler raises there, and the fork goes on; Ctrl-C comes after it."""
+    first_uses(f"""
+        import logging
+        signals = [{error}]
+        class Finder:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name == "sycl_ext.waited" and signals:
+                    raise signals.pop()
+        sx.Tensor
+        sys.meta_path.insert(0, Finder)
+        kept = importlib._bootstrap._get_module_lock("sycl_ext.waited")  # as while it is found
+        dropped, caught = [], False
+        sys.unraisablehook = lambda raised: dropped.append(raised.exc_type)
+        try:
+            os.fork() or os._exit(len(dropped) != {int(error != "KeyboardInterrupt")})
+            time.sleep(20 * {error == "KeyboardInterrupt"})
+        except KeyboardInterrupt:
+            caught = True
+        assert os.wait()[1] == 0
+        assert caught == {error == "KeyboardInterrupt"}
+        assert dropped == ([] if caught else [SystemExit]), dropped
+        assert not logging._lock._is_owned()
+        """)
+
+
 # ---- in a source tree ----------------------------------------------------------------------------
 
 
