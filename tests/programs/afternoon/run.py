@@ -169,7 +169,8 @@ def processes_of(session: int) -> list[str]:
 
 
 def blocks() -> set[str]:
-    return {path.name for path in SHARED_MEMORY.glob("*")}
+    # Semaphores are those of multiprocessing, which other processes of this machine use as well.
+    return {path.name for path in SHARED_MEMORY.glob("*") if not path.name.startswith("sem.")}
 
 
 def eventually_none(look, seconds: float = 60):
