@@ -85,9 +85,8 @@ class ExportOrigin:
         return f"{what}, from {', called by '.join(self.stack[:2])}"
 
 
-ExportOrigin.__module__ = (
-    "sycl_ext.memory"  # after dataclass() has looked for annotations in this module
-)
+# Not in the class: dataclass() looks for its annotations in the module that is named there.
+ExportOrigin.__module__ = "sycl_ext.memory"
 
 
 _PACKAGE = __file__.rpartition("_debug")[0]  # frames in its files are left out of a stack

@@ -30,6 +30,7 @@ class Statistics(NamedTuple):
     total_allocations: int
 
 
+# Not in the class: type checkers would take it for a field.
 Statistics.__module__ = "sycl_ext.memory"
 
 

@@ -79,7 +79,8 @@ class Check:
         return "\n".join((*table, self.reason or "MPI handles memory of the device"))
 
 
-Check.__module__ = "sycl_ext.mpi"  # after dataclass() has looked for annotations in this module
+# Not in the class: dataclass() looks for its annotations in the module that is named there.
+Check.__module__ = "sycl_ext.mpi"
 
 
 class Operation(NamedTuple):

@@ -63,11 +63,11 @@ def _after(
     content, record = records.borrow(key, records.EVENT)
     named = content[0] * _PLACE.size
     before = [BlockKey(*numbers) for numbers in _PLACE.iter_unpack(content[1 : 1 + named])]
-    ordered = tensor if is_ordered else _core.on_own_queue(tensor)
+    after = tensor if is_ordered else _core.on_own_queue(tensor)
     data, place = content[1 + named :], _PLACE.pack(*key)
-    _core.wait_for_event([ordered], data, key.process, place=place, is_ordered=is_ordered)
+    _core.wait_for_event([after], data, key.process, place=place, is_ordered=is_ordered)
     del record  # the event is open
-    return cast("Tensor", ordered), before
+    return cast("Tensor", after), before
 
 
 def _why_none(entry: _core.Entry) -> str:

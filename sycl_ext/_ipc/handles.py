@@ -104,7 +104,8 @@ class Handle:
         return _read_handle, tuple(tuple(v) if isinstance(v, tuple) else v for v in values)
 
 
-Handle.__module__ = "sycl_ext.ipc"  # after dataclass() has looked for annotations in this module
+# Not in the class: dataclass() looks for its annotations in the module that is named there.
+Handle.__module__ = "sycl_ext.ipc"
 
 
 def offer_of(handle: Handle) -> records.Offer:

@@ -71,7 +71,8 @@ class Packed:
         return Packed, (self.how, self.reason, self._content)
 
 
-Packed.__module__ = "sycl_ext.ipc"  # after dataclass() has looked for annotations in this module
+# Not in the class: dataclass() looks for its annotations in the module that is named there.
+Packed.__module__ = "sycl_ext.ipc"
 
 
 def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None) -> Packed:

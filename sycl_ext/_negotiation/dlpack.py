@@ -65,4 +65,5 @@ class SupportsDLPack(Protocol):
         """Return the device of the data."""
 
 
+# Not in the class: type checkers would take it for a member of the protocol.
 SupportsDLPack.__module__ = "sycl_ext.dlpack"
