@@ -90,8 +90,8 @@ Parameters
 ----------
 x : Tensor, or anything that `as_tensor` takes
 copy : bool, optional
-    None: a view if the host can access the memory, otherwise one copy.  True: always a copy.
-    False: never a copy.
+    None: a view if the host can access the memory and no stride is negative, otherwise one copy.
+    True: always a copy.  False: never a copy.
 
 Returns
 -------
@@ -101,7 +101,7 @@ HostView
 Raises
 ------
 CopyRefusedError
-    With ``copy=False``, if the host cannot access the memory.
+    With ``copy=False``, if only a copy is possible.
 
 Examples
 --------
@@ -171,7 +171,7 @@ Return the elements as a ``numpy.ndarray``.
 Parameters
 ----------
 copy : bool, optional
-    As for `host_view`, and so are the errors.
+    As for `host_view`, and so are the errors; but negative strides need no copy.
 wait : bool
     False: return an `AsyncCopy` at once; its ``result()`` is the array, after the work so far.
 

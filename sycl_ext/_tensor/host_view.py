@@ -21,8 +21,8 @@ class HostView(Views):
     """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.
 
     NumPy, PyTorch, JAX and similar libraries refuse a kDLOneAPI array without asking for a host
-    copy, but they accept a host view. It shares the memory where the host can access it; otherwise
-    it is one copy, in page-aligned memory.
+    copy, but they accept a host view. It shares the memory where the host can access it and no
+    stride is negative; otherwise it is one copy, in page-aligned memory.
 
     Examples
     --------
