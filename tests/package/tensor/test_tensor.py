@@ -70,9 +70,14 @@ def test_dtype_described_in_dlpack_is_taken():
 
 def test_tensor_attributes_are_read_only():
     tensor = sx.empty((2, 3))
-    for name in ("shape", "strides", "dtype", "ptr", "readonly", "device", "base", "T"):
+    members = {name: inspect.getattr_static(sx.Tensor, name) for name in dir(sx.Tensor)}
+    names = {name for name, member in members.items() if inspect.isdatadescriptor(member)}
+    assert {"shape", "ptr", "readonly", "device", "base", "T"} <= names
+    for name in names - {"__class__"}:
+        before = getattr(tensor, name)
         with pytest.raises(AttributeError):
             setattr(tensor, name, None)
+        assert before is None or getattr(tensor, name) is not None, name
     with pytest.raises(AttributeError):
         tensor.nickname = "x"
 
