@@ -183,8 +183,9 @@ def require_timeout(timeout: Any) -> float:
 
 # ---- groups of others ----------------------------------------------------------------------------
 
-#: Requests of MPI that took too long: MPI may still write into their buffers.
-_overdue: list[Any] = []
+#: Requests of MPI that are not complete, and hold their buffers: MPI may write there, also when the
+#: wait has ended by its timeout or by Ctrl-C.
+_pending: list[Any] = []
 
 
 class _MpiGroup:
@@ -207,16 +208,19 @@ class _MpiGroup:
         return [row[:length].tobytes() for row, (length,) in zip(rows, lengths, strict=True)]
 
     def _finish(self, mine: Any, all_: Any) -> None:
-        request = self._comm.Iallgather(mine, all_)
+        requests: list[Any] = []
+        kept = requests, mine, all_
+        _pending.append(kept)
+        requests.extend(map(self._comm.Iallgather, [mine], [all_]))  # no Ctrl-C in between
         end = time.monotonic() + self._timeout
-        while not request.Test():
+        while not requests[0].Test():
             if time.monotonic() >= end:
-                _overdue.append((request, mine, all_))
                 raise TimeoutError(
                     f"a rank did not come to Iallgather of MPI within {self._timeout:g} s (this is "
                     f"rank {self.rank} of {self.size}); each rank must make the same calls"
                 )
             time.sleep(100e-6)
+        _pending[:] = [other for other in _pending if other is not kept]
 
 
 class _TorchGroup:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _PAGE = 4096
 #: The words of a rank's page; the bytes that it gives follow.
 _PROCESS, _START, _ARRIVED, _LEFT, _REMAINING = range(5)
+#: Why a rank has left, although its process runs.
+_DROPPED, _FAILED = 1, 2
 #: Of barriers by turns, because a rank may come to the next one before the others have read: the
 #: length of what a rank tells the others, and the bytes.
 _TOLD_AT, _TOLD = (64, 320), 248
@@ -111,13 +113,17 @@ class Meeting:
         self.require_usable()
         self._gathering = True
         gathered, rest, unread = [b""] * self.size, data, True
-        while unread:
-            self._write(rest)
-            self._meet(timeout)
-            chunks = [self._read(rank) for rank in range(self.size)]
-            gathered = [before + chunk for before, (chunk, _) in zip(gathered, chunks, strict=True)]
-            unread, rest = any(more for _, more in chunks), rest[_CHUNK:]
-            self._meet(timeout)  # nobody writes before all have read
+        try:
+            while unread:
+                self._write(rest)
+                self._meet(timeout)
+                chunks = [self._read(rank) for rank in range(self.size)]
+                gathered = [g + chunk for g, (chunk, _) in zip(gathered, chunks, strict=True)]
+                unread, rest = any(more for _, more in chunks), rest[_CHUNK:]
+                self._meet(timeout)  # nobody writes before all have read
+        except BaseException:  # Ctrl-C as well; the others do not wait for a rank that cannot come
+            self._pages[self.rank, _LEFT] = _FAILED
+            raise
         self._gathering = False
         return gathered
 
@@ -173,9 +179,11 @@ class Meeting:
         gone = [rank for rank in self._missing(round_) if self._is_gone(rank)]
         gone = [rank for rank in gone if rank in self._missing(round_)]  # it came, and ended
         if gone:
+            failed = all(self._pages[rank, _LEFT] == _FAILED for rank in gone)
+            why = "has had an error in an all_gather of" if failed else "has ended or dropped"
             raise BrokenBarrierError(
-                f"{self._ranks(gone)} has ended or dropped the {self._what}, and will not come to "
-                "the barrier; end the other ranks, or make a new one without it"
+                f"{self._ranks(gone)} {why} the {self._what}, and will not come to the barrier; "
+                "end the other ranks, or make a new one without it"
             )
 
     def _is_gone(self, rank: int) -> bool:
@@ -202,7 +210,7 @@ def all_have_joined(block: Block, size: int) -> bool:
 
 def _leave(page: np.ndarray[tuple[int], np.dtype[np.uint64]], process: int) -> None:
     if os.getpid() == process:  # a forked child is not the rank
-        page[_LEFT] = 1
+        page[_LEFT] = _DROPPED
 
 
 def _pauses() -> Iterator[float]:

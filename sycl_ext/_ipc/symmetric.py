@@ -270,13 +270,13 @@ def _agree(
 ) -> tuple[Result, list[Message]]:
     """Return the result of a step on this rank, and the messages about it of all ranks.
 
-    If it fails on any rank, it fails on all.
+    If it fails on any rank, by Ctrl-C as well, it fails on all; so they are at one place again.
     """
     failure = None
     try:
         mine = step()
         data = pickle.dumps(("", message(mine)))
-    except Exception as error:
+    except BaseException as error:
         failure = error
         data = pickle.dumps((f"{type(error).__name__}: {error}", None))
     told = [pickle.loads(data) for data in ranks.all_gather(data)]

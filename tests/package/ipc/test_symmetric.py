@@ -5,10 +5,12 @@ import contextlib
 import gc
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from threading import BrokenBarrierError
@@ -223,12 +225,62 @@ def test_rank_that_does_not_come_is_named_and_a_repeated_barrier_goes_on():
         ended_well(other)
 
 
+def test_rank_that_can_never_come_again_is_an_error_of_the_others():
+    """It lives, but Ctrl-C has ended its `all_gather` between two barriers."""
+    code = f"""{OTHER}
+group.all_gather(b"")
+try:
+    group.all_gather(b"")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    with other_ranks(code) as (group, (other,)):
+        group.all_gather(b"")
+        meet, calls = group._joined()._meet, []
+
+        def interrupted(timeout):
+            calls.append(timeout)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            meet(timeout)
+
+        group._joined()._meet = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            group.all_gather(b"")
+        ended_well(other)
+        words = "BrokenBarrierError rank 0 .* has had an error in an all_gather of the group, and"
+        assert re.match(words, other.stdout.read())
+
+
+def test_ctrl_c_in_a_step_of_one_rank_is_an_error_of_all(monkeypatch):
+    """The ranks are at one place after that, and can call it again."""
+    code = f"""{OTHER}
+try:
+    sx.ipc.symmetric(4, "int32", group, device="cpu")
+except Exception as error:
+    print(type(error).__name__, error)
+{WITH_MEMORY.replace(OTHER, "")}
+memory.barrier()
+"""
+    with other_ranks(code) as (group, (other,)):
+        with monkeypatch.context() as patch:
+            patch.setattr(symmetric.handles, "open", lambda *_, **__: signal.raise_signal(2))
+            with pytest.raises(KeyboardInterrupt):
+                shared_with(group)
+        memory = shared_with(group)
+        memory.barrier()
+        ended_well(other)
+        words = "BufferError rank 0 of 2 failed to share its memory: KeyboardInterrupt"
+        assert other.stdout.read().startswith(words)
+
+
 def test_rank_that_never_joined_is_named():
     first, second = sx.ipc.groups(2, timeout=0.1)
     with pytest.raises(TimeoutError, match=r"rank 1 \(not joined\) did not come"):
         first.all_gather(b"")
-    with pytest.raises(TimeoutError, match=r"rank 0 \(process \d+\) did not come|rank 0 \(not"):
-        second.all_gather(b"") or second.all_gather(b"")
+    # The first one will not come again, which the second one is told at once.
+    with pytest.raises(BrokenBarrierError, match=r"rank 0 .* has had an error in an all_gather of"):
+        second.all_gather(b"")
 
 
 def test_ctrl_c_ends_a_wait_and_the_next_call_goes_on(monkeypatch):
@@ -410,7 +462,10 @@ class Comm:
     """A communicator of mpi4py whose other rank never comes."""
 
     __module__ = "mpi4py.MPI"
-    rank, size, inter = 0, 2, False
+    rank, size, inter, come = 0, 2, False, False
+
+    def __init__(self):
+        self.buffers = []
 
     def Get_rank(self):  # noqa: N802
         return self.rank
@@ -422,18 +477,33 @@ class Comm:
         return self.inter
 
     def Iallgather(self, mine, all_):  # noqa: N802
+        all_[:] = 0
+        self.buffers += [weakref.ref(mine), weakref.ref(all_)]
         return self
 
     def Test(self):  # noqa: N802
-        return False
+        if self.come is None:
+            raise KeyboardInterrupt
+        return self.come
 
 
-def test_rank_of_mpi_that_does_not_come_is_a_timeout(monkeypatch):
-    """MPI may still write into the buffers, so they are kept."""
-    monkeypatch.setattr(groups_module, "_overdue", [])
-    with pytest.raises(TimeoutError, match=r"did not come to Iallgather of MPI within 0.1 s"):
-        shared_with(Comm(), timeout=0.1)
-    assert len(groups_module._overdue) == 1
+@pytest.mark.parametrize(
+    ("come", "error", "words"),
+    [
+        (False, TimeoutError, r"did not come to Iallgather of MPI within 0.1 s"),
+        (None, KeyboardInterrupt, None),
+        (True, None, None),
+    ],
+)
+def test_mpi_may_write_to_its_buffers_after_an_error(come, error, words, monkeypatch):
+    monkeypatch.setattr(Comm, "come", come)
+    comm = Comm()
+    group = groups_module.as_group(comm, 0.1)
+    with pytest.raises(error, match=words) if error else contextlib.nullcontext():
+        group.all_gather(b"")
+    gc.collect()
+    kept = [buffer() is not None for buffer in comm.buffers]
+    assert kept == ([True] * 2 if error else [False] * 4)
 
 
 def test_wrong_groups_are_refused(monkeypatch):
