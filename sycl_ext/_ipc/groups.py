@@ -16,7 +16,7 @@ import numpy as np
 from sycl_ext._devices.memory_use import released_with
 from sycl_ext._ipc.meetings import Meeting, all_have_joined, make_meeting
 from sycl_ext._ipc.shared_memory import Block, BlockKey
-from sycl_ext._negotiation.kinds import is_int
+from sycl_ext._negotiation.kinds import CopiesToItself, is_int
 
 #: Seconds that a rank waits for the others, if the user names no other time.
 TIMEOUT = 300.0
@@ -37,7 +37,7 @@ class RankGroup(Protocol):
         """Return the bytes of all ranks, by rank; all ranks call it together."""
 
 
-class Group:
+class Group(CopiesToItself):
     """One rank of a group of processes on this machine; made by `ipc.groups`.
 
     Its pickle has some hundred bytes, and can be sent to the process that will be this rank by any

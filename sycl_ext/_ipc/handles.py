@@ -20,7 +20,7 @@ from sycl_ext._devices.placement import place
 from sycl_ext._ipc import events, records
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
-from sycl_ext._negotiation.kinds import Shape
+from sycl_ext._negotiation.kinds import CopiesToItself, Shape
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
 from sycl_ext._protocols.sources import compact_strides
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Handle:
+class Handle(CopiesToItself):
     """A small object with which another process opens the memory of a tensor.
 
     Handles are made by `ipc.handle`. A handle keeps the memory alive in the process that made it,

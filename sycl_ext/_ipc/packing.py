@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 from sycl_ext import _core
 from sycl_ext._ipc import handles, peers
 from sycl_ext._ipc.shared_memory import BlockKey, make_block, open_block
+from sycl_ext._negotiation.kinds import CopiesToItself
 from sycl_ext._protocols import sources
 from sycl_ext._setup import startup
 
@@ -26,7 +27,7 @@ How = Literal["handle", "shared memory", "bytes"]
 
 
 @dataclass(frozen=True)
-class Packed:
+class Packed(CopiesToItself):
     """An array for another process; made by `ipc.pack`.
 
     Send its pickle by any means, and call `open` there. Unless `how` is ``"bytes"``, keep the

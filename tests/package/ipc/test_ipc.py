@@ -2,6 +2,7 @@
 """Memory that several processes share.  Device USM of a GPU: ``environments/stand_in_gpu``."""
 
 import contextlib
+import copy
 import errno
 import fcntl
 import gc
@@ -110,6 +111,13 @@ def test_handle_keeps_the_memory():
     gc.collect()
     with pytest.raises(BufferError, match=r"has dropped it|does not share this memory any more"):
         sx.ipc.open(arrived)
+
+
+@pytest.mark.parametrize("of", [copy.copy, copy.deepcopy])
+def test_copy_of_a_handle_keeps_the_memory(of):
+    copied = of(sx.ipc.handle(shared()))
+    gc.collect()
+    assert_equal(sx.ipc.open(copied), values((4, 6), "int32"))
 
 
 def test_handle_opens_on_the_named_device(halves):

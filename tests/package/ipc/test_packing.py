@@ -2,6 +2,7 @@
 """Arrays packed for another process: by a handle, in shared memory, as bytes.  Of a GPU:
 ``environments/stand_in_gpu/test_gpu_symmetric.py``."""
 
+import copy
 import gc
 import os
 import pickle
@@ -113,3 +114,10 @@ os.write(1, b"x\\n") and os._exit(0)
     with pytest.raises(BufferError, match="has ended"):
         packed.open()
     assert not list(Path("/dev/shm").glob("*sycl*"))
+
+
+@pytest.mark.parametrize("of", [copy.copy, copy.deepcopy])
+def test_copy_of_a_packed_array_keeps_the_memory(of):
+    copied = of(sx.ipc.pack(numbers()))
+    gc.collect()
+    assert_equal(copied.open(), values((2, 3), "int16"))

@@ -2,6 +2,7 @@
 """Symmetric memory of several ranks.  Under mpiexec and torchrun: ``programs/processes``."""
 
 import contextlib
+import copy
 import gc
 import os
 import pickle
@@ -421,6 +422,13 @@ def test_second_object_of_a_rank_is_refused():
         with pytest.raises(ValueError, match=f"joined before, by .* process {os.getpid()}; keep"):
             second.all_gather(b"second")
     assert first.all_gather(b"third") == [b"third"]
+
+
+def test_copy_of_a_rank_is_the_same_rank():
+    (alone,) = sx.ipc.groups(1)
+    assert alone.all_gather(b"first") == [b"first"]
+    for copied in (copy.copy(alone), copy.deepcopy(alone)):
+        assert copied.all_gather(b"second") == [b"second"]
 
 
 def test_dropped_group_waits_for_ranks_that_have_not_joined(open_files):
