@@ -107,7 +107,20 @@ class Group(CopiesToItself):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._block is not None:
             _kept[self._key] = self._block, self._size
-        return Group, (None, self._key, self._rank, self._size, self._timeout)
+        return _read_group, (tuple(self._key), self._rank, self._size, self._timeout)
+
+
+def _read_group(*values: Any) -> Group:
+    """Make a rank from the parts of a pickle, after checking them."""
+    match values:
+        case ((int(), int(), int(), int()) as key, int(rank), int(size), float(timeout)) if (
+            0 <= rank < size
+        ):
+            return Group(None, BlockKey(*key), rank, size, timeout)
+    raise ValueError(
+        f"this is not a pickle of a sycl_ext.ipc.Group: it has {values!r}; use one version of "
+        "sycl_ext in both processes"
+    )
 
 
 #: Blocks of groups that were sent, and that not all ranks have joined: `multiprocessing` drops the
@@ -162,11 +175,10 @@ def groups(size: SupportsIndex, *, timeout: float = TIMEOUT) -> tuple[Group, ...
     """
     if not is_int(size) or int(size) < 1:
         raise ValueError(f"size is {size!r}; a group has at least one rank")
-    count = int(size)
-    require_timeout(timeout)
+    count, seconds = int(size), require_timeout(timeout)
     _forget_joined()
     block = make_meeting(count)
-    return tuple(Group(block, block.key, rank, count, timeout) for rank in range(count))
+    return tuple(Group(block, block.key, rank, count, seconds) for rank in range(count))
 
 
 def require_timeout(timeout: Any) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from sycl_ext import _core
 from sycl_ext._ipc import handles, peers
+from sycl_ext._ipc.descriptors import DescriptorError
 from sycl_ext._ipc.shared_memory import BlockKey, make_block, open_block
 from sycl_ext._negotiation.kinds import CopiesToItself
 from sycl_ext._protocols import sources
@@ -52,7 +53,8 @@ class Packed(CopiesToItself):
         ------
         BufferError
             If this process cannot reach the memory of the sender. Copies as bytes can always be
-            opened, on any machine.
+            opened, on any machine. It is an OSError as well, with ``errno``, if no file descriptor
+            is left.
 
         Examples
         --------
@@ -63,17 +65,35 @@ class Packed(CopiesToItself):
         startup.load_core()  # this may be the first use of the package in the process
         try:
             return _OPENERS[self.how](self._content)
+        except DescriptorError:
+            raise
         except BufferError as error:
             raise BufferError(
                 f"{error}; or send a copy: sycl_ext.ipc.pack(x, how='bytes')"
             ) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Packed, (self.how, self.reason, self._content)
+        return _read_packed, (self.how, self.reason, self._content)
 
 
 # Not in the class: dataclass() looks for its annotations in the module that is named there.
 Packed.__module__ = "sycl_ext.ipc"
+
+
+def _read_packed(*values: Any) -> Packed:
+    """Make the object from the parts of a pickle, after checking them."""
+    match values:
+        case (
+            ("handle", str(), handles.Handle())
+            | ("shared memory", str(), (bytes(), (int(), int(), int(), int()), int()))
+            | ("bytes", str(), bytes())
+        ):
+            return Packed(*values)
+    kinds = ", ".join(repr(v) if isinstance(v, str) else type(v).__name__ for v in values)
+    raise ValueError(
+        f"this is not a pickle of a sycl_ext.ipc.Packed: it has {kinds or 'nothing'}; use one "
+        "version of sycl_ext in both processes"
+    )
 
 
 def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None) -> Packed:

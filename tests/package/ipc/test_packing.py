@@ -121,3 +121,36 @@ def test_copy_of_a_packed_array_keeps_the_memory(of):
     copied = of(sx.ipc.pack(numbers()))
     gc.collect()
     assert_equal(copied.open(), values((2, 3), "int16"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (("pigeon", "", b""), "it has 'pigeon', '', bytes; use one version"),
+        (("bytes", "", 5), "it has 'bytes', '', int;"),
+        (("handle", "", b""), "it has 'handle', '', bytes;"),
+        (("shared memory", "", (b"", (1, 2, 3), 4)), "it has 'shared memory', '', tuple;"),
+        (("bytes", b""), "it has 'bytes', bytes;"),
+    ],
+)
+def test_pickle_of_another_version_is_refused(fields, words):
+    read, _ = sx.ipc.pack(numbers()).__reduce__()
+    with pytest.raises(ValueError, match=f"not a pickle of a sycl_ext.ipc.Packed: {words}"):
+        read(*fields)
+
+
+def test_lack_of_descriptors_is_no_refusal_of_the_sender():
+    shown = environments.python("""
+import errno, os, resource
+import sycl_ext as sx
+packed = sx.ipc.pack(sx.zeros(3, device="cpu"))
+assert packed.how == "shared memory"
+packed.open()
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (os.dup(0), most))
+try:
+    packed.open()
+except OSError as error:
+    print(isinstance(error, BufferError), errno.errorcode[error.errno])
+""")
+    assert shown == "True EMFILE\n"

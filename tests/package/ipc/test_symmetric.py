@@ -431,6 +431,17 @@ def test_copy_of_a_rank_is_the_same_rank():
         assert copied.all_gather(b"second") == [b"second"]
 
 
+@pytest.mark.parametrize(
+    "fields", [(), ((1, 2, 3, 4), 2, 2, 1.0), ((1, 2, 3), 0, 1, 1.0), (5, 0, 1, 1.0)]
+)
+def test_pickle_of_another_version_is_refused(fields):
+    (alone,) = sx.ipc.groups(1)
+    read, _ = alone.__reduce__()
+    alone.all_gather(b"")  # it is sent no more
+    with pytest.raises(ValueError, match=r"not a pickle of a sycl_ext.ipc.Group: .*; use one ver"):
+        read(*fields)
+
+
 def test_dropped_group_waits_for_ranks_that_have_not_joined(open_files):
     """As of `multiprocessing`, which drops the arguments of a process that it has started."""
     before = open_files()
