@@ -85,12 +85,14 @@ $(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
 	$(PIP) install --quiet --editable ".[cpu]" --group demo
 	@touch $@
 
-# Most files of these packages are never imported, and pip would compile one after the other.
+# Most files of these packages are never imported, and pip would compile one after the other.  The build uses this
+# environment: in one that pip makes each time, the headers have other paths, and each file would be compiled again.
 $(VENV)/.tests-are-ready: $(BUILD_INPUTS) $(INTEGRATIONS_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the tests need (a few minutes the first time)"
 	$(install-torch)
-	$(PIP) install --quiet --no-compile --editable ".[cpu]" --editable conformance $(EDITABLE_INTEGRATIONS) \
-		--group demo --group bench --group test --group dev
+	$(PIP) install --quiet --no-compile --group build --group demo --group bench --group test --group dev
+	$(PIP) install --quiet --no-compile --no-build-isolation --editable ".[cpu]" --editable conformance \
+		$(EDITABLE_INTEGRATIONS)
 	@touch $@ $(VENV)/.demo-is-ready
 
 setup: $(VENV)/.tests-are-ready

@@ -24,6 +24,17 @@ def test_version_and_changelog_have_their_form():
 INTEGRATIONS = ("dask", "ray", "xarray")
 
 
+def test_environment_of_make_setup_has_what_the_builds_require():
+    """There the builds are not isolated, so that they compile only what has changed."""
+    project = tool("generated").project
+    required = set(project()["build-system"]["requires"])
+    for folder in ("conformance", *(f"integrations/{name}" for name in INTEGRATIONS)):
+        text = (ROOT / folder / "pyproject.toml").read_text()
+        required |= set(re.findall(r'^requires = \["(.*)"\]$', text, re.MULTILINE))
+    assert "hatchling>=1.27" in required
+    assert required <= set(project()["dependency-groups"]["build"])
+
+
 @pytest.fixture
 def release():
     return tool("release")
