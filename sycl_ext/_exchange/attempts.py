@@ -114,8 +114,9 @@ class _Case(NamedTuple):
 
     @property
     def copy(self) -> bool | None:
-        """The copy to make here."""
-        return None if self.copies_itself and self.flags.copy else self.flags.copy
+        """The copy to make here: none for a library that copies, which a dtype= may not change."""
+        is_made_there = self.copies_itself and not self.who.converts
+        return None if is_made_there and self.flags.copy else self.flags.copy
 
     def plan(self, device: DLDevice | None, **fields: bool) -> Plan:
         """Plan for a device, without the limits of the library."""

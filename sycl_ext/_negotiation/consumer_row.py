@@ -57,6 +57,7 @@ class Consumer:
     ndims: range = range(65)  # the numbers of dimensions that it supports
     copies: tuple[str, ...] = ()  # the dtypes that it always copies, or ALL
     keeps: Literal["any", "C", "F"] = "any"  # it copies arrays of another order
+    converts: str = ""  # the dtype to which it converts all others
     instead: str = ""  # what to call in place of a function that loses dtype and shape
     any_context: bool = False  # whether it learns the context, so takes memory of private ones
     is_library: bool = True  # whether every exception is a refusal: the function only imports
@@ -107,6 +108,8 @@ class Consumer:
         if self.keeps == "C" and not array.c_contiguous:
             return True
         if self.keeps == "F" and not array.f_contiguous:
+            return True
+        if self.converts not in ("", array.dtype):
             return True
         return self.copies == ALL or array.dtype in self.copies
 

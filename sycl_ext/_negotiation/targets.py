@@ -3,13 +3,15 @@
 
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sycl_ext._negotiation.consumer_functions import FUNCTIONS, Function
-from sycl_ext._negotiation.consumer_row import Consumer
+from sycl_ext._negotiation.consumer_row import ALL, Consumer
 from sycl_ext._negotiation.consumers import consumer_for
 from sycl_ext._negotiation.reads import Reads
 
@@ -50,9 +52,10 @@ def find_consumer(consumer: Any, reads: Reads | None = None) -> Target:
             f"consumer is a {kind.__module__}.{kind.__qualname__}; pass a module with "
             "from_dlpack, a callable of one argument, or a device"
         )
-    function = consumer
+    function: Any = consumer
+    arguments: dict[str, Any] = {}
     while isinstance(function, functools.partial):
-        function = function.func
+        function, arguments = function.func, {**function.keywords, **arguments}
     module = _module_of(function)
     package = _package_of(module)
     row = _row_of(package, reads)
@@ -61,7 +64,7 @@ def find_consumer(consumer: Any, reads: Reads | None = None) -> Target:
         row = _unlisted(package or "?", f"{module}.{name}" if module else name)
         target = Target(row, consumer)
     else:
-        target = _target_of_function(row, consumer, function, module, reads)
+        target = _target_of_function(row, consumer, function, arguments, module, reads)
     own = getattr(consumer, "__module__", None)
     return target._replace(lasts=_is_found(consumer, (own, module, package), reads))
 
@@ -108,22 +111,52 @@ def _target_of_module(module: ModuleType, reads: Reads) -> Target:
 
 
 def _target_of_function(
-    row: Consumer, consumer: Any, function: Any, module: str, reads: Reads
+    row: Consumer,
+    consumer: Any,
+    function: Any,
+    arguments: Mapping[str, Any],
+    module: str,
+    reads: Reads,
 ) -> Target:
     """Return how a function of a library is called, which may be the inner one of a partial."""
     if getattr(function, "__name__", "") == "from_dlpack":
-        return Target(row, consumer)
+        return Target(_with_arguments(row, function, arguments), consumer)
     known = _known_function(function, row.package, reads)
     takes = row.functions
     if known is not None:
         takes = known.takes or takes
         row = replace(row, called=known.name.replace(":", "."), **known.limits)
+    row = _with_arguments(row, function, arguments)
     if takes == "own array":
         call = _nearest_import(row, module, reads) or _importing_function(row, reads)
         return Target(row, call, consumer, row.described and row.described(call))
     if takes == "NumPy array":
         row = replace(row, memory="host", takes=takes, described=None, drops_stream=False)
     return Target(row, consumer)
+
+
+def _with_arguments(row: Consumer, function: Any, arguments: Mapping[str, Any]) -> Consumer:
+    """Return the row of a function with the arguments of a partial that say whether it copies."""
+    changes: dict[str, Any] = {}
+    if "copy" in arguments:
+        changes["copies"] = ALL if arguments["copy"] is True else ()
+    if arguments.get("order") in ("C", "F"):
+        changes["keeps"] = arguments["order"]
+    if arguments.get("dtype") is not None:
+        changes["converts"] = _name_of_dtype(arguments["dtype"])
+    if not changes:
+        return row
+    called = row.called or f"{row.package}.{getattr(function, '__name__', '')}"
+    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return replace(row, called=f"{called} with {given}", **changes)
+
+
+def _name_of_dtype(dtype: Any) -> str:
+    """Return the name of a dtype of any library, as in the dtype table."""
+    try:
+        return str(np.dtype(dtype).name)
+    except (TypeError, ValueError):
+        return str(dtype).removeprefix("torch.")
 
 
 def _known_function(function: Any, package: str, reads: Reads) -> Function | None:

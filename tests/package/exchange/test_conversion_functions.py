@@ -44,6 +44,49 @@ def test_partial_function_is_given_what_its_function_takes():
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        functools.partial(np.array, copy=None),
+        functools.partial(functools.partial(np.array, copy=True), copy=False),
+        functools.partial(np.asarray, copy=True),
+        functools.partial(np.from_dlpack, copy=True),
+        functools.partial(np.asarray, order="F"),
+        functools.partial(np.array, copy=None, dtype="i8"),
+        functools.partial(torch.asarray, copy=True),
+        functools.partial(dpnp.array, copy=None),
+        functools.partial(dpnp.asarray, copy=True),
+        functools.partial(pandas.DataFrame, copy=False),
+    ],
+)
+def test_plan_knows_the_arguments_of_a_partial_that_copy(function):
+    """A copy of `numpy.array` is its argument: ``copy=True`` gave the memory itself."""
+    for x in (usm(), INT64.copy()):
+        for copy in (None, True, False):
+            conversions.check_one(function, x, INT64, copy)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        functools.partial(np.asarray, dtype="f8"),
+        functools.partial(torch.as_tensor, dtype=torch.float64),
+        functools.partial(dpnp.asarray, dtype=dpnp.float64),
+    ],
+)
+def test_conversion_of_the_dtype_is_a_copy(function):
+    for copy in (None, True, False):
+        conversions.check_one(function, usm(), INT64.astype("float64"), copy)
+        same = usm().to_numpy().astype("float64")
+        conversions.check_one(function, sx.as_tensor(same, copy=True), same, copy)
+
+
+def test_dtype_that_is_not_understood_keeps_the_copy_that_was_asked_for():
+    function = functools.partial(np.asarray, dtype=np.dtypes.Int64DType)
+    tensor = usm()
+    assert conversions.address(sx.exchange(tensor, function, copy=True)) != tensor.ptr
+
+
+@pytest.mark.parametrize(
     ("function", "advice"),
     [
         (np.frombuffer, np.asarray),
