@@ -142,16 +142,17 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
   return true;
 }
 
-const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
-  if (kind == UsmKind::host) return nullptr;
+PassedLimit passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
+  if (kind == UsmKind::host) return {};
   for (const Entry* const limited : {&entry, find_entry(entry.root_id)}) {
     const EntryPools* const pools = made_pools_of(*limited);
     if (!pools) continue;
     const std::int64_t limit = pools->limit.load(std::memory_order_relaxed);
     if (limit < 0) continue;
-    if (bytes_on(*limited) + static_cast<std::int64_t>(nbytes) > limit) return limited;
+    const std::int64_t used = bytes_on(*limited);
+    if (used + static_cast<std::int64_t>(nbytes) > limit) return {limited, limit, used};
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace sycl_ext

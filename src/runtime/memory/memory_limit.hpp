@@ -23,8 +23,13 @@ std::int64_t bytes_on(const Entry& entry) noexcept;
 // allocation of another thread waits, for a bounded time, until the handler returns.
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room);
 
-// The entry whose limit the allocation would exceed; nullptr: it exceeds no limit.
-const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
+// A limit that an allocation would exceed, as it was then: it can change before an error names it.
+struct PassedLimit {
+  const Entry* entry = nullptr;  // nullptr: the allocation exceeds no limit
+  std::int64_t bytes = 0;
+  std::int64_t used = 0;
+};
+PassedLimit passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
 
 // Asks the program to free memory before an allocation fails.  True: the allocation tries again.
 // nullptr: the program has set no handler.  It is called without a lock, with or without the GIL,

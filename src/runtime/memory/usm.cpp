@@ -194,12 +194,12 @@ struct UsmRequest {
   const std::size_t size;
   const UsmKind kind;
   const Entry& entry;
-  KeptBlock block{};               // no data: there was no memory
-  const Entry* limited = nullptr;  // the entry whose limit the block would have passed
+  KeptBlock block{};      // no data: there was no memory
+  PassedLimit limited{};  // the limit that the block would have passed
 
   bool try_take() {
     limited = passed_limit(entry, kind, size);
-    if (limited) return false;
+    if (limited.entry) return false;
     block = pool_of(&entry, kind).take(size, [this] {
       return KeptBlock{fresh_usm(size, kind, entry), size};
     });
@@ -212,18 +212,18 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
   UsmRequest request{size, kind, entry};
   if (request.try_take()) return request.block;
   const auto try_again = [&request] {
-    if (!request.limited) release_cached_memory();
+    if (!request.limited.entry) release_cached_memory();
     return request.try_take();
   };
   if (is_room_made(entry, size, try_again)) return request.block;
-  if (!request.limited) {
+  const PassedLimit& limited = request.limited;
+  if (!limited.entry) {
     require_not_lost(entry);
     fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
   }
-  const Entry& limited = *request.limited;
-  fail_allocation(nbytes, kind, entry, "of the ", pools_of(limited).limit,
-                  " bytes that sycl_ext.memory.limit allows device ", limited.id, ", ",
-                  bytes_on(limited), " are in use");
+  fail_allocation(nbytes, kind, entry, "of the ", limited.bytes,
+                  " bytes that sycl_ext.memory.limit allows device ", limited.entry->id, ", ",
+                  limited.used, " are in use");
 }
 
 // Makes a block of the bytes that `take` returns.  `take` is called last, when nothing else can

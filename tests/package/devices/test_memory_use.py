@@ -116,6 +116,12 @@ def test_callback_makes_room(size):
     del kept
 
 
+def test_error_names_the_limit_that_was_passed_though_the_callback_has_removed_it():
+    limit(sx.device(), 5, lambda nbytes: limit(sx.device(), None))
+    with pytest.raises(MemoryError, match=r"of the 5 bytes that .*, \d+ are in use"):
+        sx.empty(10)
+
+
 def test_callback_may_raise_and_allocate():
     limit(sx.device(), 0, lambda nbytes: 1 // 0)
     with pytest.raises(ZeroDivisionError):
