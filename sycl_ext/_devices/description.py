@@ -18,7 +18,7 @@ TO_COMPOSITE: PartitionStep = ("composite", 0)
 
 #: Limits for a description from another process; no real device reaches them.
 _MAX_STEPS, _MAX_NUMBER = 8, 4096
-_DOMAINS = ("numa", "L4_cache", "L3_cache", "L2_cache", "L1_cache", "next_partitionable", "cslice")
+DOMAINS = ("numa", "L4_cache", "L3_cache", "L2_cache", "L1_cache", "next_partitionable", "cslice")
 
 
 class DeviceWords(NamedTuple):
@@ -62,7 +62,7 @@ def _is_step(step: Any) -> bool:
 
 def read_partition(text: str) -> str | int | list[int] | None:
     """Return ``partition=`` for "numa", "equally 4" or "counts 1 3"; None for another text."""
-    if text in _DOMAINS:
+    if text in DOMAINS:
         return text
     how, *numbers = text.split(" ")[: _MAX_NUMBER + 1]
     if not all(number.isascii() and number.isdigit() and len(number) < 6 for number in numbers):

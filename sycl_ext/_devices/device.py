@@ -10,9 +10,10 @@ from uuid import UUID
 
 from sycl_ext import _core
 from sycl_ext._devices import pci
+from sycl_ext._devices.description import DOMAINS
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
 from sycl_ext._negotiation.errors import SyclError
-from sycl_ext._negotiation.kinds import USM_TYPES, Identity, is_int
+from sycl_ext._negotiation.kinds import USM_TYPES, Identity, check_word, is_int, is_unordered
 
 if TYPE_CHECKING:
     import dpctl
@@ -162,10 +163,7 @@ class Device(Identity):
         >>> sx.device().host_accessible("shared")
         True
         """
-        if usm_type not in USM_TYPES:
-            raise ValueError(
-                f"usm_type is {usm_type!r}; it must be 'device', 'shared', 'host' or 'system'"
-            )
+        check_word("usm_type", usm_type, USM_TYPES)
         return usm_type != "device" or self._entry.host_memory
 
     @property
@@ -281,10 +279,10 @@ class Device(Identity):
 def _read_partition(partition: Any) -> tuple[str, list[int]]:
     """Read the ``partition=`` of `Device.create_sub_devices`."""
     if isinstance(partition, str):
-        return partition, []
+        return check_word("partition", partition, DOMAINS), []
     equally = is_int(partition)
     try:
-        if isinstance(partition, (bytes, bytearray)):  # sequences of numbers by accident
+        if isinstance(partition, (bytes, bytearray)) or is_unordered(partition):
             raise TypeError
         counts = [operator.index(count) for count in ([partition] if equally else partition)]
     except TypeError:

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from sycl_ext._exchange.exchange import exchange
+from sycl_ext._negotiation.kinds import check_word
 from sycl_ext._tensor.tensor import as_tensor
 
 #: Libraries, and the names of their array classes; `exchange` can pass a tensor to each.
@@ -22,8 +23,7 @@ LIBRARIES = {"dpnp": "ndarray", "dpnp.tensor": "usm_ndarray"}
 
 def class_of(library: str) -> type[Any]:
     """Return the array class of a library; imports the library."""
-    if library not in LIBRARIES:
-        raise ValueError(f"library is {library!r}; use one of {', '.join(map(repr, LIBRARIES))}")
+    check_word("library", library, [*LIBRARIES])
     cls: type[Any] = getattr(import_module(library), LIBRARIES[library])
     return cls
 

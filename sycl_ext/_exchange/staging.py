@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from sycl_ext import _core
 from sycl_ext._exchange import mpi
 from sycl_ext._negotiation.errors import is_of_signal_handler
+from sycl_ext._negotiation.kinds import check_word
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.host_view import HostView, host_view
@@ -88,8 +89,7 @@ def _stage(
     t: Tensor, mode: Mode, comm: Any, given: Any = None
 ) -> tuple[HostView | Tensor, Callable[[], None]]:
     """Return the memory in place of the tensor, and the function to call after its use."""
-    if mode not in ("r", "w", "rw"):
-        raise ValueError(f"mode is {mode!r}; it must be 'r', 'w' or 'rw'")
+    check_word("mode", mode, ("r", "w", "rw"))
     t = sources.strong(t)
     if not sources.is_tensor(t) or t.entry_id is None:
         raise TypeError(

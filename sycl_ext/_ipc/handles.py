@@ -20,7 +20,7 @@ from sycl_ext._devices.placement import place
 from sycl_ext._ipc import events, records
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
-from sycl_ext._negotiation.kinds import CopiesToItself, Shape
+from sycl_ext._negotiation.kinds import CopiesToItself, Shape, check_order
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
 from sycl_ext._protocols.sources import compact_strides
@@ -203,8 +203,7 @@ def empty(
     7.0
     """
     lengths, name = as_shape(shape), dtype_name(dtype)
-    if order not in ("C", "F"):
-        raise ValueError(f"order is {order!r}; it must be 'C' or 'F'")
+    check_order(order)
     where = place(device)
     entry = where.device._entry
     if _core.has_ipc(entry):

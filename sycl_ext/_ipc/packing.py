@@ -16,7 +16,7 @@ from sycl_ext import _core
 from sycl_ext._ipc import handles, peers
 from sycl_ext._ipc.descriptors import DescriptorError
 from sycl_ext._ipc.shared_memory import BlockKey, make_block, open_block
-from sycl_ext._negotiation.kinds import CopiesToItself
+from sycl_ext._negotiation.kinds import CopiesToItself, check_word
 from sycl_ext._protocols import sources
 from sycl_ext._setup import startup
 
@@ -149,9 +149,7 @@ def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None
         "bytes": lambda: Packed("bytes", "", pickle.dumps(t, 5)),
     }
     if how is not None:
-        if how not in makers:
-            raise ValueError(f"how is {how!r}; use one of {', '.join(map(repr, makers))}")
-        return makers[how]()
+        return makers[check_word("how", how, [*makers])]()
     reasons: list[str] = []
     for make in makers.values():
         try:

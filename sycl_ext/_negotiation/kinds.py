@@ -2,7 +2,7 @@
 """Kinds of USM, and the questions about an object that several folders ask.  Pure Python."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from numbers import Integral
 from typing import Any, Literal, NoReturn, SupportsIndex, TypeAlias, TypeGuard, TypeVar
 
@@ -53,6 +53,11 @@ def is_int(x: object) -> TypeGuard[int]:
     return isinstance(x, Integral) and not isinstance(x, bool)
 
 
+def is_unordered(x: object) -> bool:
+    """Whether `x` is a collection whose iteration gives no order that was asked for."""
+    return isinstance(x, (Set, Mapping))
+
+
 def check_flag(name: str, value: Any, or_none: bool = False) -> Any:
     """Return an argument that is True or False, or also None."""
     if isinstance(value, bool) or (or_none and value is None):
@@ -61,12 +66,29 @@ def check_flag(name: str, value: Any, or_none: bool = False) -> Any:
     raise TypeError(f"{name} is {value!r}; it must be {forms}")
 
 
+def check_word(name: str, value: Any, words: Sequence[str]) -> Any:
+    """Return an argument that is one of some words.
+
+    An object that is not a string is not compared with them: an array would compare its elements.
+    """
+    if isinstance(value, str):
+        if value in words:
+            return value
+        error: type[Exception] = ValueError
+    else:
+        error = TypeError
+    *others, last = map(repr, words)
+    raise error(f"{name} is {value!r}; it must be {', '.join(others)} or {last}")
+
+
+def check_order(value: Any) -> Any:
+    """Return an argument that is the order of the elements of a new array."""
+    return check_word("order", value, ("C", "F"))
+
+
 def check_usm_type(value: Any) -> Any:
     """Return an argument that is a kind of USM that a driver allocates, or None."""
-    if value is None or value in ALLOCATED:
-        return value
-    error = ValueError if isinstance(value, str) else TypeError
-    raise error(f"usm_type is {value!r}; it must be 'device', 'shared' or 'host'")
+    return None if value is None else check_word("usm_type", value, ALLOCATED)
 
 
 def is_capsule(x: object) -> bool:

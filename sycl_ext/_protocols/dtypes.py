@@ -50,7 +50,7 @@ def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
         return _name_in_dlpack(dtype)
     try:
         resolved = np.dtype(dtype)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(
             f"dtype is {dtype!r}, which names no dtype: {error}; pass a name such as 'float32', or "
             "a dtype of NumPy or torch"

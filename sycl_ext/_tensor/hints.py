@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from sycl_ext import _core
 from sycl_ext._devices.device import by_id
-from sycl_ext._negotiation.kinds import check_flag
+from sycl_ext._negotiation.kinds import check_flag, check_word
 from sycl_ext._protocols import sources
 
 Advice = Literal["read_mostly", "preferred_location"]
@@ -90,10 +90,7 @@ def advise(x: Any, advice: Advice, /, *, undo: bool = False) -> bool:
     >>> sx.memory.advise(table, "read_mostly")  # a CPU device
     False
     """
-    if advice not in get_args(Advice):
-        raise ValueError(
-            f"advice is {advice!r}; it must be one of {', '.join(map(repr, get_args(Advice)))}"
-        )
+    check_word("advice", advice, get_args(Advice))
     tensor = _core.find_memory(sources.strong(x), copy=False)
     given_back = check_flag("undo", undo)
     backend = _backend_with_hints(tensor)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn, SupportsIndex
 from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
-from sycl_ext._negotiation.kinds import is_capsule
+from sycl_ext._negotiation.kinds import check_order, is_capsule
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.producer_facts import Facts, facts_of
 from sycl_ext._tensor import pickling
@@ -52,9 +52,7 @@ class HostView(Views):
 
     def copy(self, order: Literal["C", "F"] = "C") -> HostView:
         """Return a contiguous, writable copy in host memory."""
-        if order not in ("C", "F"):
-            raise ValueError(f"order is {order!r}; it must be 'C' or 'F'")
-        if order == "F":
+        if check_order(order) == "F":
             return self.T.copy().T
         return _core.as_host_view(_core.copy_to_host(self))
 

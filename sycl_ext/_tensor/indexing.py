@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sycl_ext._negotiation.errors import SuppressRefusals
+from sycl_ext._negotiation.kinds import is_unordered
 
 #: A strided view: offset of its first element, shape and strides, all in elements.
 View: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -46,12 +47,12 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
 
 def transposed_axes(ndim: int, axes: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the axes in the order of ``transpose(*axes)``, as in NumPy."""
-    if not axes or axes == (None,):
+    if not axes or (len(axes) == 1 and axes[0] is None):
         return tuple(reversed(range(ndim)))
-    wanted = axes[0] if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
+    wanted = tuple(axes[0]) if len(axes) == 1 and np.iterable(axes[0]) else axes
     order = tuple(_as_axis(axis, ndim) for axis in wanted)
     if sorted(order) != list(range(ndim)):
-        raise ValueError(f"axes are {tuple(wanted)}; each of the {ndim} axes must be named once")
+        raise ValueError(f"axes are {wanted}; each of the {ndim} axes must be named once")
     return order
 
 
@@ -70,7 +71,10 @@ def squeezed_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
 
 
 def _as_axis(axis: Any, ndim: int) -> int:
-    index = operator.index(axis)
+    try:
+        index = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"axis is {axis!r}; it must be an int") from None
     if not -ndim <= index < ndim:
         raise np.exceptions.AxisError(index, ndim)
     return index % ndim
@@ -100,7 +104,7 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 
 def _as_ints(shape: Any) -> tuple[int, ...]:
-    if not isinstance(shape, (bool, str, bytes)):
+    if not isinstance(shape, (bool, str, bytes)) and not is_unordered(shape):
         with SuppressRefusals():  # an array of another library may raise any exception
             return (operator.index(shape),)
         with SuppressRefusals():

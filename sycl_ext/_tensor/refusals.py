@@ -86,6 +86,12 @@ class Refusals:
             "x[key].copy_from(array), or x[key].fill(number)"
         )
 
+    def __delitem__(self, key: Any) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} does not support item deletion; take the elements to keep: "
+            "x[key] is a view of them"
+        )
+
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in (*COMPUTING, *ELSEWHERE)]
 

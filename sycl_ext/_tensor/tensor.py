@@ -10,13 +10,20 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-import numpy  # noqa: F401  before the core, which imports a part of it
+import numpy  # before the core, which imports a part of it
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.kinds import UsmType, check_usm_type
+from sycl_ext._negotiation.kinds import (
+    ALLOCATED,
+    UsmType,
+    check_order,
+    check_usm_type,
+    check_word,
+    is_int,
+)
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
@@ -99,6 +106,7 @@ class Tensor(Views):
         'shared'
         """
         kind = check_usm_type(usm_type)
+        check_order(order)
         if kind is None:
             kind = kind_of_copy(self.usm_type, self.device.usm_types, moves=False)
         return _core.copy_to_entry(self, self.device._entry, kind, order, _core.own_queue(self))
@@ -205,16 +213,14 @@ def new_tensor(
     shape: Any, dtype: Any, usm_type: Any, device: Any, order: Any, zero: bool
 ) -> Tensor:
     """Return a new tensor, for the core's `empty` and `zeros`: arguments in any of their forms."""
-    if isinstance(dtype, int):
+    if is_int(dtype) or isinstance(dtype, (bool, numpy.bool_)):
         raise TypeError(
             f"dtype is {dtype!r}, which names no dtype; the shape is one argument, a tuple: "
             f"{(shape, dtype)!r}"
         )
     lengths, name = indexing.as_shape(shape), dtype_name(dtype)
-    if not isinstance(usm_type, str):
-        raise TypeError(f"usm_type is {usm_type!r}; it must be 'device', 'shared' or 'host'")
-    if not isinstance(order, str):
-        raise TypeError(f"order is {order!r}; it must be 'C' or 'F'")
+    check_word("usm_type", usm_type, ALLOCATED)
+    check_order(order)
     where = device if isinstance(device, Placement) else place(device)
     entry, queue = where.device._entry, where.queue
     return _core.allocate(entry, usm_type, name, lengths, order, queue, zero)

@@ -345,13 +345,13 @@ CASES = {
         "an axis twice": (lambda: tensor().transpose(0, 0), ValueError, "named once"),
         "too few": (lambda: tensor().transpose(0), ValueError, "named once"),
         "no such axis": (lambda: tensor().transpose(0, 2), ValueError, "out of bounds"),
-        "no axes": (lambda: tensor().transpose("x"), TypeError, "str"),
+        "no axes": (lambda: tensor().transpose("x"), TypeError, "axis is 'x'"),
     },
     "Tensor.squeeze": {
         "not one": (lambda: tensor().squeeze(0), ValueError, "axis 0 has length 2"),
         "no such axis": (lambda: tensor().squeeze(-3), ValueError, "out of bounds"),
         "an axis twice": (lambda: tensor().reshape(1, 6).squeeze((0, -2)), ValueError, "twice"),
-        "no axis": (lambda: tensor().squeeze("x"), TypeError, "str"),
+        "no axis": (lambda: tensor().squeeze("x"), TypeError, "axis is 'x'"),
     },
     "Tensor.reshape": {
         "another size": (lambda: tensor().reshape(7), ValueError, "6 elements"),

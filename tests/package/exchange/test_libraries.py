@@ -59,7 +59,7 @@ def test_unpickling_needs_no_registration():
 
 
 def test_unknown_library_is_refused():
-    with pytest.raises(ValueError, match="library is 'numpie'; use one of 'dpnp', 'dpnp.tensor'"):
+    with pytest.raises(ValueError, match="library is 'numpie'; it must be 'dpnp' or 'dpnp.tensor'"):
         sx.pickling.register("dpnp", "numpie")
 
 
