@@ -69,6 +69,8 @@ _TORCH_STATES: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (lambda x: x.is_quantized, "pass x.dequantize(), or x.int_repr() for its integers"),
     (lambda x: str(x.layout) != "torch.strided", "pass x.to_dense()"),
     (lambda x: x.is_conj(), "pass x.resolve_conj()"),
+    (lambda x: x._is_zerotensor(), "a zero tensor of autograd has no memory: pass x.clone()"),
+    (lambda x: str(x.dtype).startswith("torch.bits"), "pass x.view(torch.uint8), its bytes"),
 )
 
 
@@ -103,17 +105,81 @@ def _way_out_of_jax(x: Any) -> str:
             "a traced array has no memory: pass it outside jax.jit, or in the function of "
             "jax.pure_callback"
         )
-    if name == "PRNGKeyArray":
-        return "keys are not numbers: pass jax.random.key_data(x)"
+    if name in _JAX_CLASSES:
+        return _JAX_CLASSES[name]
+    with SuppressRefusals():
+        if x.is_deleted():
+            return "it was deleted, or donated to a function: pass an array that is still there"
     return _way_out_of_small_elements(x)
 
 
+_JAX_CLASSES = {
+    "PRNGKeyArray": "keys are not numbers: pass jax.random.key_data(x)",
+    "Ref": "a reference is not an array: pass x[...]",
+    "ShapeDtypeStruct": "it only describes an array: pass jax.numpy.zeros(x.shape, x.dtype)",
+}
+_SYMBOLIC = (
+    "a symbolic tensor has no memory: pass it outside tensorflow.function, or in the function of "
+    "tensorflow.numpy_function"
+)
+_TENSORFLOW_CLASSES = {
+    "SymbolicTensor": _SYMBOLIC,
+    "Tensor": _SYMBOLIC,
+    "RaggedTensor": "a ragged tensor is many: pass x.to_tensor()",
+    "SparseTensor": "pass tensorflow.sparse.to_dense(x)",
+    "IndexedSlices": "pass tensorflow.convert_to_tensor(x)",
+}
+
+
 def _way_out_of_tensorflow(x: Any) -> str:
-    if type(x).__name__ not in ("SymbolicTensor", "Tensor"):
-        return _way_out_of_small_elements(x)
+    name = type(x).__name__
+    if name in _TENSORFLOW_CLASSES:
+        return _TENSORFLOW_CLASSES[name]
+    dtype = str(getattr(getattr(x, "dtype", ""), "name", ""))
+    if dtype.startswith(("qint", "quint")):
+        return f"pass tensorflow.bitcast(x, {dtype[1:]!r}) for its integers"
+    return _way_out_of_small_elements(x)
+
+
+def _way_out_of_keras(x: Any) -> str:
+    if type(x).__name__ != "KerasTensor":
+        return ""
+    return "a symbolic tensor has no memory: pass the result of its model for an array"
+
+
+def _way_out_of_xarray(x: Any) -> str:
+    names = [*x.data_vars] if type(x).__name__ == "Dataset" else []
+    return f"a dataset is many arrays: pass x[{names[0]!r}].data, or another" if names else ""
+
+
+#: The way out for arrays of Arrow, by the beginnings of their types.
+_ARROW_TYPES = {
+    ("date32", "time32"): "times have no DLPack type: pass x.view('int32')",
+    (
+        "date64",
+        "time64",
+        "timestamp",
+        "duration",
+    ): "times have no DLPack type: pass x.view('int64')",
+    ("fixed_size_list", "list", "large_list"): "an array of lists is not flat: pass x.flatten()",
+    ("string", "binary", "large_string", "large_binary"): (
+        "strings have no DLPack type: pass x.buffers()[2], the bytes of all of them"
+    ),
+}
+
+
+def _way_out_of_pyarrow(x: Any) -> str:
+    kind = type(x).__name__
+    if kind.endswith("Scalar"):
+        return "pass numpy.asarray(x.as_py())"
+    if kind in ("Table", "RecordBatch"):
+        return "pass numpy.asarray(x), which has NaN for nulls, or one of its columns"
+    has_buffers = hasattr(x, "buffers")  # a chunked array has none
+    for begin, way_out in _ARROW_TYPES.items():
+        if has_buffers and re.match(rf"({'|'.join(begin)})(\W|$)", str(x.type)):
+            return way_out
     return (
-        "a symbolic tensor has no memory: pass it outside tensorflow.function, or in the function "
-        "of tensorflow.numpy_function"
+        "pass numpy.asarray(x), which has NaN for nulls, or replace nulls with x.fill_null(value)"
     )
 
 
@@ -183,10 +249,22 @@ PRODUCERS: tuple[Producer, ...] = (
         "pyarrow",
         "26: an array with nulls, of bits or of strings has no DLPack form; "
         "``numpy.asarray`` copies numbers with nulls to float64, and bits to bytes",
-        advice=(
-            "pass numpy.asarray(x), which has NaN for nulls, or replace nulls with "
-            "x.fill_null(value)"
-        ),
+        advice=_way_out_of_pyarrow,
+    ),
+    Producer(
+        "scipy.sparse",
+        "1.17: the ``data`` of a sparse array are its stored elements, which have another shape",
+        advice="pass x.toarray()",
+    ),
+    Producer(
+        "xarray",
+        "2026.9: numpy.asarray refuses a dataset",
+        advice=_way_out_of_xarray,
+    ),
+    Producer(
+        "keras",
+        "3.15: ``__array__`` of a KerasTensor raises",
+        advice=_way_out_of_keras,
     ),
 )
 

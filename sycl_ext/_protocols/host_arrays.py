@@ -71,11 +71,20 @@ def has_buffer(x: Any) -> bool:
     return True
 
 
+def _holds_array(x: Any) -> bool:
+    """Whether the ``data`` of an object is an array that stands for the same elements."""
+    data: Any = getattr(x, "data", None)
+    is_array = definer(type(data), *DLPACK_METHODS, DESCRIPTION_METHODS[0]) is not None
+    with SuppressRefusals():
+        return is_array and tuple(x.shape) == tuple(data.shape)
+    return False
+
+
 def way_in(x: Any) -> str:
     """Return advice for an object without memory."""
     if way_out := advice_for(x):
         return way_out.removeprefix("; ")
-    if definer(type(getattr(x, "data", None)), *DLPACK_METHODS, DESCRIPTION_METHODS[0]):
+    if _holds_array(x):
         return "pass x.data, which is an array"  # of xarray, over any library
     arrays = ("__array__", "__array_interface__")  # pillow's images have only the second
     if isinstance(x, (int, float, complex)) or any(hasattr(type(x), name) for name in arrays):

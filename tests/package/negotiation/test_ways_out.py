@@ -77,6 +77,8 @@ ODD: dict[str, tuple[Callable[[], Any], str]] = {
     "sparse": (lambda: torch.eye(3).to_sparse(), "to_dense"),
     "compressed": (lambda: torch.eye(3).to_sparse_csr(), "to_dense"),
     "mkldnn": (lambda: torch.eye(3).to_mkldnn(), "to_dense"),
+    "zero": (lambda: torch._efficientzerotensor(3), "a zero tensor of autograd has no memory"),
+    "bits": (lambda: torch.zeros(3, dtype=torch.uint8).view(torch.bits8), "its bytes"),
     "conjugated": (lambda: torch.zeros(3, dtype=torch.complex64).conj(), "resolve_conj"),
 }
 VERBS: tuple[Callable[[Any], Any], ...] = (
@@ -130,7 +132,8 @@ def test_ordinary_tensors_are_not_asked_what_they_are() -> None:
 
 def advice(error: BaseException) -> str:
     text = str(error)
-    return re.search(r"(?:pass|of it with) ([\w.]+(?:\([^()]*\))?)", text.rpartition("; ")[2])[1]
+    call = r"(?:pass|of it with) ([\w.]+(?:\([^()]*\)|\[[^]]*\]\.data)?)(?:,|$)"
+    return re.search(call, text.rpartition("; ")[2])[1]
 
 
 def objects() -> dict[str, Any]:
@@ -141,6 +144,7 @@ def objects() -> dict[str, Any]:
         "DataArray over dpnp": xarray.DataArray(dpnp.zeros(3)),
         "DataArray over a tensor of torch": xarray.DataArray(torch.zeros(3).numpy()),
         "Variable over dpnp": xarray.Variable(("a",), dpnp.zeros(3)),
+        "Dataset": xarray.Dataset({"a": ("x", dpnp.zeros(3))}),
         "Series": pandas.Series([1, 2]),
         "DataFrame": pandas.DataFrame({"a": [1, 2]}),
         "list": [1, 2],
@@ -162,6 +166,18 @@ def test_advice_for_an_object_without_memory_works() -> None:
             assert sx.as_tensor(made).dtype_name == dtype or "x.data" in code, name
 
 
+def test_data_of_another_shape_are_not_advised() -> None:
+    """Those of a sparse array are its stored elements, and those of packed sequences are mixed."""
+
+    class Sparse:
+        shape, data = (3, 3), np.ones(3)
+
+    for x in (Sparse(), torch.nn.utils.rnn.pack_sequence([torch.ones(3), torch.ones(2)])):
+        with pytest.raises(TypeError) as refused:
+            sx.as_tensor(x)
+        assert "x.data" not in str(refused.value)
+
+
 def test_list_that_makes_no_array_is_not_said_to_make_one() -> None:
     dpnp = pytest.importorskip("dpnp")
     for x in ([[1], [1, 2]], [dpnp.zeros(2), dpnp.zeros(2)], ["a", None], [object()]):
@@ -177,6 +193,10 @@ def test_list_that_makes_no_array_is_not_said_to_make_one() -> None:
     [
         ("jax._src.interpreters.partial_eval", "DynamicJaxprTracer", "outside jax.jit"),
         ("jax._src.prng", "PRNGKeyArray", r"jax\.random\.key_data\(x\)"),
+        ("jax._src.core", "Ref", r"pass x\[\.\.\.\]"),
+        ("keras.src.backend.common.keras_tensor", "KerasTensor", "the result of its model"),
+        ("scipy.sparse._csr", "csr_matrix", r"pass x\.toarray\(\)"),
+        ("tensorflow.python.ops.ragged.ragged_tensor", "RaggedTensor", r"x\.to_tensor\(\)"),
         ("tensorflow.python.framework.ops", "SymbolicTensor", r"tensorflow\.numpy_function"),
     ],
 )
