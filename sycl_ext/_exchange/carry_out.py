@@ -113,8 +113,8 @@ def _final_error(
         return refusals[0]
     known = f" (known limits: {who.reason})" if who.reason else ""
     consumer = target and (target.then or target.call)
-    if isinstance(consumer, type):
-        known = f"; {consumer.__name__} is a class: pass its library, as in exchange(x, torch)"
+    if isinstance(consumer, type) and who.is_listed:
+        known = f"; {consumer.__name__} is a class: pass its library, {who.package}"
     return refusal_by(f"{who.title} refused {describe(source)}", refusals[0], known)
 
 

@@ -240,6 +240,7 @@ def _module_of(consumer: Any) -> str:
     own = getattr(consumer, "__self__", None)
     candidates = (
         getattr(consumer, "__module__", None),
+        getattr(getattr(consumer, "__objclass__", None), "__module__", None),  # of a method in C
         own.__name__ if isinstance(own, ModuleType) else getattr(type(own), "__module__", None),
         type(consumer).__module__,
     )

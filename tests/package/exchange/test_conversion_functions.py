@@ -186,7 +186,10 @@ def test_dpnp_asarray_of_a_tensor_is_a_view():
         assert sx.as_tensor(sx.exchange(tensor, dpnp.asarray, copy=copy)).ptr == tensor.ptr
 
 
-@pytest.mark.parametrize("function", [np.sqrt, torch.sqrt, dpnp.sqrt, torch.nn.ReLU()])
+@pytest.mark.parametrize(
+    "function",
+    [np.sqrt, torch.sqrt, dpnp.sqrt, torch.nn.ReLU(), torch.Tensor.sqrt, torch.Tensor.numpy],
+)
 def test_function_of_a_library_is_given_its_array(function):
     """Every function, not only those that convert."""
     tensor = sx.zeros(3, usm_type="shared")
@@ -230,3 +233,15 @@ def test_error_of_a_function_that_has_its_array_is_passed_on(package):
     with pytest.raises(ValueError, match="^the input has too few samples$"):
         sx.exchange(usm(), of_library(package, fit))
     assert [type(call) for call in calls] == [np.ndarray]
+
+
+class Refuses:
+    def __init__(self, x):
+        raise BufferError("not this one")
+
+
+def test_class_that_refuses_is_told_to_belong_to_a_library_if_it_does():
+    with pytest.raises(BufferError, match=r"Size is a class: pass its library, torch$"):
+        sx.exchange(usm(), torch.Size)
+    with pytest.raises(BufferError, match=r"BufferError: not this one$"):
+        sx.exchange(usm(), Refuses)
