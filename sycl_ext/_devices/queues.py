@@ -87,7 +87,11 @@ def _of_dpctl(obj: object) -> _core.Queue | None:
 
 
 def _of_capsule(obj: Any) -> _core.Queue | None:
-    return _core.queue_of_capsule(obj) if is_capsule(obj) else None
+    if not is_capsule(obj):
+        return None
+    if '"SyclQueueRef"' not in repr(obj):  # of a context, or read by dpctl before
+        raise TypeError(f"{obj!r} is not a 'SyclQueueRef' capsule; use {_forms()}")
+    return _core.queue_of_capsule(obj)
 
 
 def _at_address(obj: Any) -> _core.Queue | None:
@@ -101,7 +105,15 @@ def _at_address(obj: Any) -> _core.Queue | None:
 
 def _of_capsule_method(obj: Any) -> _core.Queue | None:
     get_capsule = getattr(obj, "_get_capsule", None)
-    return _core.queue_of_capsule(get_capsule()) if callable(get_capsule) else None
+    if not callable(get_capsule):
+        return None
+    capsule = get_capsule()
+    if not is_capsule(capsule):
+        raise TypeError(
+            f"_get_capsule() of the {type(obj).__name__} returned a {type(capsule).__name__}, and "
+            f"not a 'SyclQueueRef' capsule; use {_forms()}"
+        )
+    return _of_capsule(capsule)
 
 
 def _of_stream(obj: Any) -> _core.Queue | None:

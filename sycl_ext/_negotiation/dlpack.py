@@ -31,8 +31,8 @@ class DeviceType(IntEnum):
 HOST: DLDevice = (int(DeviceType.CPU), 0)
 
 
-def as_dl_device(pair: Any) -> DLDevice:
-    """Check a DLPack device that was passed, and return it as plain ints.
+def as_dl_device(pair: Any, name: str = "device") -> DLDevice:
+    """Check a DLPack device, of which errors have the name, and return it as plain ints.
 
     The array API has an `enum.Enum` as its first element, which need not be an int itself.
 
@@ -50,7 +50,7 @@ def as_dl_device(pair: Any) -> DLDevice:
         return (operator.index(device_type), operator.index(device_id))
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)"
+            f"{name} is {pair!r}; a DLPack device is a pair of ints such as (14, 0)"
         ) from error
 
 

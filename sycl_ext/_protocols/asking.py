@@ -38,7 +38,7 @@ def announced_device(x: Any, refusals: Refusals) -> DLDevice | None:
     answer = _ask(refusals, lambda: x.__dlpack_device__())
     if answer is _REFUSED:
         return None
-    device = as_dl_device(answer)
+    device = as_dl_device(answer, f"__dlpack_device__() of the {type(x).__name__}")
     if not all(-(1 << 31) <= number < 1 << 31 for number in device):
         raise BufferError(
             f"the {type(x).__name__} names device {device}, and the numbers of DLPack have 32 bits"

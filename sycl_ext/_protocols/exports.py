@@ -20,7 +20,7 @@ def export(
     """Answer a ``__dlpack__`` call that the core does not answer itself."""
     versioned = _takes_versioned(max_version)
     allowed = check_flag("copy", copy, or_none=True)
-    asked = None if dl_device is None else as_dl_device(dl_device)
+    asked = None if dl_device is None else as_dl_device(dl_device, "dl_device")
     plan = plan_for(facts_of(tensor), asked, allowed, versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
     named = resolve(label)

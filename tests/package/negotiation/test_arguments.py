@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -109,3 +109,36 @@ def test_deletion_of_an_item_names_the_view(make):
     array = make()
     with pytest.raises(TypeError, match="does not support item deletion; take the elements"):
         del array[0]
+
+
+@pytest.mark.parametrize("pair", ["cpu", (14,), (1.0, 0), None], ids=range(4))
+def test_pair_that_is_not_a_device_is_named_by_who_gave_it(pair):
+    class Array:
+        def __dlpack_device__(self):
+            return pair
+
+        def __dlpack__(self, **_):
+            raise AssertionError
+
+    for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        with pytest.raises(TypeError) as caught:
+            take(Array())
+        assert str(caught.value).startswith(f"__dlpack_device__() of the Array is {pair!r}; a DLP")
+    if pair is not None:
+        with pytest.raises(TypeError) as caught:
+            tensor().__dlpack__(dl_device=pair)
+        assert str(caught.value).startswith(f"dl_device is {pair!r}; a DLPack device is")
+
+
+def test_capsule_that_holds_no_queue_is_named():
+    dpctl = pytest.importorskip("dpctl")
+    of_context = dpctl.SyclContext()._get_capsule()
+    read_before = dpctl.SyclQueue()._get_capsule()
+    dpctl.SyclQueue(read_before)
+    for capsule in (of_context, read_before):
+        for stream in (capsule, SimpleNamespace(_get_capsule=lambda capsule=capsule: capsule)):
+            with pytest.raises(TypeError) as caught:
+                tensor().__dlpack__(stream=stream)
+            assert str(caught.value).startswith(f"{capsule!r} is not a 'SyclQueueRef' capsule; use")
+    with pytest.raises(TypeError, match=r"_get_capsule\(\) of the SimpleNamespace returned a int"):
+        tensor().__dlpack__(stream=SimpleNamespace(_get_capsule=lambda: 3))
