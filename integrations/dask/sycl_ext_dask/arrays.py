@@ -38,6 +38,9 @@ _REDUCTIONS = {
     ("add", "accumulate"): "cumsum",
     ("multiply", "accumulate"): "cumprod",
 }
+#: The functions of dpnp 0.20 that refuse an array with a stride of 0; ``dask.array.ones`` has such
+#: chunks.
+_PRODUCTS = frozenset(("dot", "einsum", "inner", "matmul", "tensordot", "vdot", "vecdot"))
 
 
 # ---- the protocols of NumPy ----------------------------------------------------------------------
@@ -54,6 +57,8 @@ def _array_ufunc(_self: Any, ufunc: Any, method: str, *inputs: Any, **named: Any
     function = getattr(dpnp, name, None)
     outputs = named.pop("out", ())
     inputs = tuple(map(_number, inputs))
+    if name in _PRODUCTS:
+        inputs = tuple(map(_written_out, inputs))
     if function is None or not all(
         isinstance(x, (dpnp.ndarray, Number, np.generic)) for x in (*inputs, *outputs)
     ):
@@ -69,6 +74,16 @@ def _number(x: Any) -> Any:
     ``np.float64(2) < x`` passes such an array, and so does xarray to ``np.where``.
     """
     return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
+
+
+def _written_out(x: Any) -> Any:
+    """Return a compact copy of an array of dpnp with repeated elements, and others unchanged."""
+    import dpnp
+
+    if not isinstance(x, dpnp.ndarray) or 0 in x.shape:
+        return x
+    axes = zip(x.shape, x.strides, strict=True)
+    return x.copy() if any(n > 1 and not step for n, step in axes) else x
 
 
 def _array_function(_self: Any, function: Any, types: Any, args: Any, named: Any) -> Any:
@@ -87,6 +102,8 @@ def _array_function(_self: Any, function: Any, types: Any, args: Any, named: Any
     try:
         # The arguments that dpnp takes only by name have this order in NumPy.
         args = tuple(map(_number, args))
+        if function.__name__ in _PRODUCTS:
+            args = tuple(map(_written_out, args))
         return own(*args[:first], **dict(zip(names, args[first:], strict=False)), **named)
     except TypeError:
         if np.ndarray not in types:

@@ -50,6 +50,19 @@ def in_this_thread():
         yield
 
 
+@pytest.mark.parametrize("operation", ["matmul", "tensordot", "einsum", "dot", "vdot"])
+@pytest.mark.parametrize("make", [da.ones, lambda *args, **named: da.full(*args, 2.0, **named)])
+def test_products_of_repeated_elements(operation, make):
+    """Dask makes one element and broadcasts it; dpnp's products refuse strides of 0."""
+    more = {"dot": lambda x: x.dot(x.T), "vdot": lambda x: da.vdot(x.ravel(), x.ravel())}
+    compute = {**OPERATIONS, **more}[operation]
+    with dask.config.set({"array.backend": "dpnp"}):
+        x = make((6, 4), chunks=(3, 2))
+        result = compute(x).compute()
+    assert type(result) is dpnp.ndarray
+    assert np.allclose(dpnp.asnumpy(result), compute(make((6, 4), chunks=(3, 2))).compute())
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_dask_computes_with_dpnp(operation, usm_type):
     compute = OPERATIONS[operation]
