@@ -44,7 +44,7 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     TypeError
         If `value` is not a number, or has a part that the dtype lacks, such as 1.5 for int32.
     ValueError
-        If it is an integer out of the range of the dtype.
+        If it is out of the range of the dtype.
     """
     if not is_number(value):
         raise TypeError(
@@ -65,10 +65,24 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
                 f"the value is {value}, and {dtype} holds {limits.min} to {limits.max}"
             )
     try:
-        return np.asarray(fits(number), dtype)
+        with np.errstate(all="ignore"):
+            element = np.asarray(fits(number), dtype)
+            is_lost = bool(_has_overflowed(number, element))
     except OverflowError:
         bits = int(number.real).bit_length()
         raise ValueError(f"the value has {bits} bits, and is out of the range of {dtype}") from None
+    if is_lost:
+        raise ValueError(
+            f"the value is {value!r}, and is out of the range of {dtype}, which would hold "
+            f"{element}; use a wider dtype, or pass that"
+        )
+    return element
+
+
+def _has_overflowed(number: complex, element: NDArray[Any]) -> Any:
+    """Whether a finite number became infinite, or an infinite one became NaN."""
+    exact, stored = np.asarray(complex(number)), element.astype("complex128")
+    return (np.isfinite(exact) & ~np.isfinite(stored)) | (~np.isnan(exact) & np.isnan(stored))
 
 
 def fill(target: _core.TensorBase, value: Any) -> None:

@@ -215,7 +215,7 @@ class Views(Array):
         TypeError
             If the dtype has no numbers of this kind, such as int32 and 1.5.
         ValueError
-            If an integer is out of the range of the dtype.
+            If the number is out of the range of the dtype.
 
         Examples
         --------

@@ -96,7 +96,23 @@ WRONG = [
     (300, "uint8", ValueError, "0 to 255"),
     (-1, "uint64", ValueError, "0 to 18446744073709551615"),
     (10**400, "float32", ValueError, "1329 bits"),
+    (70000, "float16", ValueError, "range of float16, which would hold inf"),
+    (-1e39, "float32", ValueError, "range of float32, which would hold -inf"),
+    (np.float64(1e39), "bfloat16", ValueError, "range of bfloat16"),
+    (1 + 1e39j, "complex64", ValueError, "range of complex64"),
+    (1e39, "complex64", ValueError, "range of complex64"),
+    (465, "float8_e4m3fn", ValueError, "range of float8_e4m3fn, which would hold nan"),
+    (float("inf"), "float8_e4m3fn", ValueError, "range of float8_e4m3fn"),
 ]
+
+
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16", "float8_e5m2", "complex64"])
+def test_numbers_that_are_not_finite_are_written(value, dtype):
+    (number,) = sx.zeros(1, dtype).fill(value).tolist()
+    assert str(number.real) == str(value)
+
+
 NOT_A_NUMBER = ["1", None, [1], np.zeros(2), np.timedelta64(1, "s"), np.datetime64("2020"), b"1"]
 
 
