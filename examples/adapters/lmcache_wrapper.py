@@ -49,9 +49,10 @@ class SyclIPCWrapper(DeviceIPCWrapper):  # type: ignore[misc]
 
     def to_tensor(self) -> Any:
         """Return a tensor in the memory of the process that made the wrapper."""
-        if self._opened is None:
-            self._opened = sx.ipc.open(self.handle)
-        return sx.exchange(self._opened, self.library, copy=False, host_copy=False)
+        opened = self._opened  # another thread may close it
+        if opened is None:
+            opened = self._opened = sx.ipc.open(self.handle)
+        return sx.exchange(opened, self.library, copy=False, host_copy=False)
 
     def close(self) -> None:
         """Drop the memory; it stays open as long as there are tensors of `to_tensor`."""

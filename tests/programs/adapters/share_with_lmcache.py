@@ -13,6 +13,12 @@ from lmcache_wrapper import SyclIPCWrapper  # isort: skip (after the fake of its
 SyclIPCWrapper.library = "fake_torch"
 
 
+class Closed(SyclIPCWrapper):
+    """Another thread closes it as soon as it is open."""
+
+    _opened = property(lambda self: None, lambda self, value: None)
+
+
 def server(connection):
     """Open the cache, read a block, and fill another one."""
     wrapper = fake_lmcache.DeviceIPCWrapper.Deserialize(connection.recv())
@@ -45,6 +51,8 @@ def main(device):
     print("answer as small:", len(answer) == len(message))
     answer = fake_lmcache.DeviceIPCWrapper.Deserialize(answer)
     print("here:", blocks.tolist())
+    closed = Closed.wrap(cache).to_tensor()
+    print("closed by another thread:", closed.usm.tolist() == blocks.tolist())
     print(
         "equal:", wrapper == answer, wrapper == SyclIPCWrapper.wrap(sx.ipc.empty(3, device=device))
     )
