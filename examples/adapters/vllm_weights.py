@@ -6,6 +6,7 @@ memory of the trainer and loads from there, so the weights are copied once, into
 """
 
 import base64
+import importlib
 import os
 import pickle
 from collections.abc import Iterable, Iterator
@@ -56,8 +57,6 @@ class SyclWeightTransferEngine(WeightTransferEngine):  # type: ignore[misc]
     library: ClassVar[str] = "torch"
     """The module with ``from_dlpack`` that makes the tensors for the model."""
 
-    _opened: list[sx.Tensor] | None = None  # until the copies into the model are complete
-
     def init_transfer_engine(self, init_info: SyclInitInfo) -> None:
         """Do nothing: each message says where its weights are."""
 
@@ -66,23 +65,27 @@ class SyclWeightTransferEngine(WeightTransferEngine):  # type: ignore[misc]
         reload.initialize_layerwise_reload(self.model)
 
     def receive_weights(self, update_info: SyclUpdateInfo) -> None:
-        """Load the weights out of the memory of the trainer."""
+        """Load the weights out of the memory of the trainer, and wait for the copies."""
         if os.environ.get(ALLOW) != "1":
             raise ValueError(f"the weights come as a pickle; set {ALLOW}=1 if you trust the sender")
-        self._opened = [
-            packed.open() for packed in pickle.loads(base64.b64decode(update_info.packed))
-        ]
-        tensors = [sx.exchange(usm, self.library, host_copy=False) for usm in self._opened]
+        opened = [packed.open() for packed in pickle.loads(base64.b64decode(update_info.packed))]
+        tensors = [sx.exchange(usm, self.library, host_copy=False) for usm in opened]
         self.model.load_weights(list(zip(update_info.names, tensors, strict=True)))
+        self._complete()
 
     def finish_weight_update(self) -> None:
-        """Complete the model, and close the memory of the trainer."""
+        """Complete the model, which may have kept weights until now."""
         reload.finalize_layerwise_reload(self.model, self.model_config)
-        self._opened = None
+        self._complete()
+
+    def _complete(self) -> None:
+        # The trainer may free its memory when a call returns, and nobody else asks this queue.
+        accelerator = importlib.import_module(self.library).accelerator
+        if accelerator.is_available():
+            accelerator.synchronize()
 
     def shutdown(self) -> None:
-        """Close the memory of the trainer."""
-        self._opened = None
+        """Do nothing: no memory of the trainer is kept."""
 
     @staticmethod
     def trainer_send_weights(iterator: Iterator[tuple[str, Any]], trainer_args: Any) -> None:

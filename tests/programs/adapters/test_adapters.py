@@ -85,13 +85,13 @@ def test_worker_of_vllm_loads_the_weights_of_a_trainer(where, how, tmp_path):
             for line in (
                 "start_weight_update: start",
                 f"sent by {[how, how]}",
-                f"update_weights: a {[[number] * 2] * 2}, b [1, 1, 1]",
-                "finish_weight_update: finish",
+                f"update_weights: a {[[number] * 2] * 2}, b [1, 1, 1], complete",
+                "finish_weight_update: finish, complete",
             )
         ),
         "passes: 3",
         f"sent by {[how]}",
-        "update_weights: b [9, 9, 9]",
+        "update_weights: b [9, 9, 9], complete",
         "left: {'a': [[6.0, 6.0], [6.0, 6.0]], 'b': [9, 9, 9]}",
         "the weights come as a pickle; set VLLM_ALLOW_INSECURE_SERIALIZATION=1 if you trust the "
         "sender",
