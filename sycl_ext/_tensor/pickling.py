@@ -27,7 +27,7 @@ from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES
 from sycl_ext._protocols.sources import compact_strides
 from sycl_ext._setup import startup
-from sycl_ext._tensor.array import Array
+from sycl_ext._tensor.conversions import Array
 
 #: The layout of what `reduce` returns.
 FORMAT = 1

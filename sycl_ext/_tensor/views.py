@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 from sycl_ext import _core
 from sycl_ext._negotiation.kinds import Shape, check_flag
 from sycl_ext._tensor import filling, indexing
-from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.async_copy import AsyncCopy
+from sycl_ext._tensor.conversions import Array
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -146,16 +146,20 @@ FOLDERS = {path.parent for path in Path(sx.__file__).parent.rglob("*.py")}
 
 
 def frames_of_ours(function: Callable[..., Any], *arguments: Any) -> list[str]:
-    """The Python functions of the package that a call runs, each as often as it runs."""
-    names: list[str] = []
+    """The Python functions of the package that a call runs, each as often as it runs.
+
+    On Python 3.14 a function in Cython counts as a call of the frame that has called it.
+    """
+    frames: list[Any] = []
 
     def note(frame: Any, event: str, _argument: object) -> None:
-        if event == "call" and Path(frame.f_code.co_filename).parent in FOLDERS:
-            names.append(frame.f_code.co_name)
+        is_ours = Path(frame.f_code.co_filename).parent in FOLDERS
+        if event == "call" and is_ours and frame not in frames:
+            frames.append(frame)
 
     sys.setprofile(note)
     try:
         function(*arguments)
     finally:
         sys.setprofile(None)
-    return names
+    return [frame.f_code.co_name for frame in frames]
