@@ -108,6 +108,13 @@ class Handle(CopiesToItself):
 Handle.__module__ = "sycl_ext.ipc"
 
 
+#: The refusal of an array without elements.
+NO_ELEMENTS = (
+    "the array has no elements, and so no memory to share; send a copy: sycl_ext.ipc.pack(x, "
+    "how='bytes')"
+)
+
+
 def offer_of(handle: Handle) -> records.Offer:
     """Return the object that keeps the memory in its process, and counts the users."""
     keep = handle._keep
@@ -313,10 +320,10 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     records.reclaim()
     x = sources.strong(x)
     t = x if sources.is_tensor(x) else _core.find_memory(x, copy=False)
+    if t.size == 0:
+        raise BufferError(NO_ELEMENTS)
     if t.entry_id is None:
         raise _not_shareable(t, place(None).device)
-    if t.size == 0:
-        raise BufferError("the array has no elements, and so no memory to share")
     device = by_id(t.entry_id)
     memory = _place_in(t, device, None if peer is None else Permission(peer))
     layout = t.shape, t.dtype_name, t.readonly, t.strides, memory.nbytes, memory.offset

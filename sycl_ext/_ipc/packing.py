@@ -173,7 +173,7 @@ def _in_shared_memory(t: TensorBase) -> Packed:
     data = pickle.dumps(t, 5, buffer_callback=buffers.append)
     (content,) = (buffer.raw() for buffer in buffers)
     if not content.nbytes:
-        raise BufferError("the array has no elements, and so no memory to share")
+        raise BufferError(handles.NO_ELEMENTS)
     block = make_block(content.nbytes)
     block.content()[:] = content
     return Packed("shared memory", "", (data, block.key, content.nbytes), block)
