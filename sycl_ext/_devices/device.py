@@ -40,7 +40,7 @@ class Device(Identity):
 
     __module__ = "sycl_ext"
 
-    __slots__ = ("_context", "_entry", "_queue", "_sycl_device")
+    __slots__ = ("__weakref__", "_context", "_entry", "_queue", "_sycl_device")
 
     _entry: _core.Entry
     _queue: dpctl.SyclQueue | None

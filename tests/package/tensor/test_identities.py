@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import weakref
 from typing import Any
 
 import dpctl
@@ -44,6 +45,13 @@ def test_copy_is_the_object_itself(name: str) -> None:
     assert copy.deepcopy({"a": [x]})["a"][0] is x
     assert dataclasses.asdict(Settings(x, [x])) == {"device": x, "more": [x]}
     assert dataclasses.replace(Settings(x, [])).device is x
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_object_is_the_key_of_a_weak_dictionary(name: str) -> None:
+    """A program keeps in one what it knows about devices."""
+    x = IDENTITIES[name]()
+    assert weakref.WeakKeyDictionary({x: 1})[x] == 1
 
 
 @pytest.mark.parametrize("name", IDENTITIES)
