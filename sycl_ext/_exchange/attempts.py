@@ -264,7 +264,8 @@ def _plan_there(case: _Case, device: DLDevice) -> Plan:
     if device == HOST:
         if who.memory != "usm":
             return _plan_on_host(source, who, case.copy)
-        return Plan(Route.REFUSE, f"{who.package} takes no host memory", BufferError)
+        reason = f"{who.package} takes no host memory; pass device=0, or no device"
+        return Plan(Route.REFUSE, reason, BufferError)
     entry = _core.entry(device[1])
     kind = kind_of_copy(source.usm_type, entry.usm_types, moves=source.entry != entry.id)
     if not who.takes_usm(kind, case.reads):
@@ -272,7 +273,10 @@ def _plan_there(case: _Case, device: DLDevice) -> Plan:
         way_out = "; pass device=(1, 0), the host, or no device" if who.memory != "usm" else ""
         return Plan(Route.REFUSE, reason + way_out, BufferError)
     if not who.any_context and not (entry.default_context and entry.root_id == entry.id):
-        reason = f"{who.package} takes memory of root devices, and {device} is not one"
+        reason = (
+            f"{who.package} takes memory of root devices, and {device} is not one; pass "
+            f"device={entry.root_id}"
+        )
         return Plan(Route.REFUSE, reason, BufferError)
     return case.plan(device, ours=who.any_context, root_only=who.root_only)
 

@@ -212,9 +212,9 @@ def test_library_takes_the_device_that_both_accept(private):
     plan = sx.explain(t, dpnp, device=[private, 0])
     assert (plan.route, plan.device) == (Route.COPY, (14, 0))
     assert [candidate.error for candidate in plan.candidates] == [BufferError, None]
-    with pytest.raises(BufferError, match="dpnp takes memory of root devices"):
+    with pytest.raises(BufferError, match="dpnp takes memory of root devices.*pass device=0$"):
         sx.exchange(t, dpnp, device=private)
-    with pytest.raises(BufferError, match="dpnp takes no host memory"):
+    with pytest.raises(BufferError, match="no host memory; pass device=0, or no device$"):
         sx.exchange(t, dpnp, device=(1, 0))
     with pytest.raises(BufferError, match="numpy does not take 'device' USM"):
         sx.exchange(t, np, device=[0])
