@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from threading import BrokenBarrierError
 from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
@@ -195,9 +196,9 @@ def require_timeout(timeout: Any) -> float:
 
 # ---- groups of others ----------------------------------------------------------------------------
 
-#: Requests of MPI that are not complete, and hold their buffers: MPI may write there, also when the
-#: wait has ended by its timeout or by Ctrl-C.
-_pending: list[Any] = []
+#: Calls of MPI that are not complete: the communicator, and the buffers and requests.  After a
+#: timeout or Ctrl-C, MPI may still write there, and the ranks may be at different places.
+_pending: list[tuple[Any, list[Any]]] = []
 
 
 class _MpiGroup:
@@ -211,28 +212,33 @@ class _MpiGroup:
 
     def all_gather(self, data: bytes, /) -> list[bytes]:
         """Gather without blocking, because MPI waits for ever for a rank that has ended."""
+        if any(comm == self._comm for comm, _ in _pending):
+            raise BrokenBarrierError(
+                "a call with this communicator ended with an error, so its ranks may be at "
+                "different places; pass one that Dup() made before, or start the ranks again"
+            )
+        call: tuple[Any, list[Any]] = (self._comm, [])
+        _pending.append(call)
         lengths = np.empty((self.size, 1), np.int64)
-        self._finish(np.array([len(data)], np.int64), lengths)
-        rows = np.zeros((self.size, int(np.max(lengths))), np.uint8)
+        self._finish(call[1], np.array([len(data)], np.int64), lengths)
+        rows = np.zeros((self.size, int(lengths.max())), np.uint8)
         mine = np.zeros(rows.shape[1], np.uint8)
         mine[: len(data)] = np.frombuffer(data, np.uint8)
-        self._finish(mine, rows)
+        self._finish(call[1], mine, rows)
+        _pending[:] = [other for other in _pending if other is not call]
         return [row[:length].tobytes() for row, (length,) in zip(rows, lengths, strict=True)]
 
-    def _finish(self, mine: Any, all_: Any) -> None:
-        requests: list[Any] = []
-        kept = requests, mine, all_
-        _pending.append(kept)
-        requests.extend(map(self._comm.Iallgather, [mine], [all_]))  # no Ctrl-C in between
+    def _finish(self, kept: list[Any], mine: Any, all_: Any) -> None:
+        kept += [mine, all_]
+        kept.extend(map(self._comm.Iallgather, [mine], [all_]))  # no Ctrl-C in between
         end = time.monotonic() + self._timeout
-        while not requests[0].Test():
+        while not kept[-1].Test():
             if time.monotonic() >= end:
                 raise TimeoutError(
                     f"a rank did not come to Iallgather of MPI within {self._timeout:g} s (this is "
                     f"rank {self.rank} of {self.size}); each rank must make the same calls"
                 )
             time.sleep(100e-6)
-        _pending[:] = [other for other in _pending if other is not kept]
 
 
 class _TorchGroup:

@@ -525,6 +525,15 @@ def test_mpi_may_write_to_its_buffers_after_an_error(come, error, words, monkeyp
     assert kept == ([True] * 2 if error else [False] * 4)
 
 
+def test_communicator_is_not_used_after_an_error():
+    """The next call would gather what the others gave in the first one."""
+    comm = Comm()
+    with pytest.raises(TimeoutError):
+        shared_with(comm, timeout=0.1)
+    with pytest.raises(BrokenBarrierError, match="may be at different places; pass one that Dup"):
+        shared_with(comm, timeout=0.1)
+
+
 def test_wrong_groups_are_refused(monkeypatch):
     for group in (None, 3, [0, 1]):
         with pytest.raises(
