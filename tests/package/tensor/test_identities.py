@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that stand for something of this process copy to themselves, and refuse to be pickled."""
+"""Objects that stand for something of this process copy to themselves, and refuse to be pickled.
+
+Objects that keep memory for another process copy to themselves as well; they are sent by pickle.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +34,30 @@ IDENTITIES = {
 }
 
 
+KEEPERS = {
+    "Handle": lambda: sx.ipc.handle(sx.ipc.empty(3, device="cpu")),
+    "Packed": lambda: sx.ipc.pack(sx.zeros(3)),
+    "Group": lambda: sx.ipc.groups(1)[0],
+}
+
+
 @dataclasses.dataclass
 class Settings:
     device: Any
     more: list[Any]
 
 
-@pytest.mark.parametrize("name", IDENTITIES)
+@pytest.mark.parametrize("name", {**IDENTITIES, **KEEPERS})
 def test_copy_is_the_object_itself(name: str) -> None:
-    x = IDENTITIES[name]()
+    x = {**IDENTITIES, **KEEPERS}[name]()
     assert copy.copy(x) is copy.deepcopy(x) is x
     assert x.__copy__() is x.__deepcopy__({}) is x
     assert copy.deepcopy({"a": [x]})["a"][0] is x
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_dataclass_with_the_object_can_be_copied(name: str) -> None:
+    x = IDENTITIES[name]()
     assert dataclasses.asdict(Settings(x, [x])) == {"device": x, "more": [x]}
     assert dataclasses.replace(Settings(x, [])).device is x
 

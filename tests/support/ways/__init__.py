@@ -95,7 +95,9 @@ ELSEWHERE = {
     "HostView.wait":
         "package/tensor/test_host_view_methods.py",
     "AsyncCopy.__copy__ AsyncCopy.__deepcopy__ Device.__copy__ Device.__deepcopy__ "
-    "HostRegistration.__copy__ HostRegistration.__deepcopy__":
+    "HostRegistration.__copy__ HostRegistration.__deepcopy__ "
+    "Handle.__copy__ Handle.__deepcopy__ Packed.__copy__ Packed.__deepcopy__ "
+    "Group.__copy__ Group.__deepcopy__":
         "package/tensor/test_identities.py",
     "memory.live_exports": "package/debug/test_origins.py",
     "memory.advise memory.prefetch": "package/tensor/test_hints.py",

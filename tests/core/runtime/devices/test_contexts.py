@@ -84,7 +84,7 @@ def test_partition_error_names_partitions_that_work(root):
             "cannot be partitioned by 'cslice'.*a list of numbers of compute units",
         ),
         (10**6, sx.SyclError, "'equally 1000000'.*compute units"),
-        ("L9_cache", ValueError, "partition is 'L9_cache'.*'L1_cache'.*'numa'.*'cslice'"),
+        ("L9_cache", ValueError, "partition is 'L9_cache'.*'numa'.*'L1_cache'.* or 'cslice'"),
         ([], ValueError, r"partition is \[\]"),
         ([1, 0], ValueError, r"partition is \[1, 0\].*compute unit"),
         (2**40, ValueError, "partition is"),
