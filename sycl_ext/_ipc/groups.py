@@ -221,7 +221,7 @@ class _MpiGroup:
         _pending.append(call)
         lengths = np.empty((self.size, 1), np.int64)
         self._finish(call[1], np.array([len(data)], np.int64), lengths)
-        rows = np.zeros((self.size, int(lengths.max())), np.uint8)
+        rows = np.zeros((self.size, int(np.max(lengths))), np.uint8)
         mine = np.zeros(rows.shape[1], np.uint8)
         mine[: len(data)] = np.frombuffer(data, np.uint8)
         self._finish(call[1], mine, rows)
