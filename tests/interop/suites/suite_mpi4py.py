@@ -6,6 +6,7 @@ The tests are only in its source distribution.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,11 @@ def export(buffer: Any, version: int = 0) -> Any:
     # The tests call it for capsules that share one struct.
     managed.deleter = dlpackimpl.dl_managed_tensor_versioned_deleter
     managed.manager_ctx = dlpackimpl.make_dl_manager_ctx(buffer)
-    managed.own = own
+    # A test says that there are two dimensions, and mpi4py then reads behind what we fill.
+    tensor = managed.dl_tensor
+    rows = [(ctypes.c_int64 * 2)(numbers[0], 1) for numbers in (tensor.shape, tensor.strides)]
+    tensor.shape, tensor.strides = (ctypes.cast(row, type(tensor.shape)) for row in rows)
+    managed.own = own, rows
     return managed
 
 
