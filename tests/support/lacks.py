@@ -60,6 +60,8 @@ BY_COPIES = (
     "test_device_that_is_not_of_sycl_is_reached_by_a_copy_alone",
     "test_description_of_an_ndarray_subclass_is_ignored",
     "test_conversion_function_is_right_or_refused",
+    "test_plan_knows_the_arguments_of_a_partial_that_copy",
+    "test_conversion_of_the_dtype_is_a_copy",
     "test_copy_for_a_consumer_is_made_once",
     "test_function_of_a_library_is_given_its_array",
     "test_layout_of_usm_ndarray_survives",
@@ -108,7 +110,7 @@ WITHOUT_SYSTEM_USM = {
 #: Functions of dpnp that copy by a kernel, in some or all layouts.
 BY_KERNELS = (
     *("dpnp:array", "dpnp:copy", "dpnp:ascontiguousarray", "dpnp:asfortranarray"),
-    *("dpnp.tensor:from_numpy", "DPNPUnaryFunc"),
+    *("dpnp.tensor:from_numpy", "DPNPUnaryFunc", "dpnp copies", "dpnp converts"),
 )
 NEO = {
     **WITHOUT_SYSTEM_USM,

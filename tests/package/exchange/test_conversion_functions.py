@@ -54,7 +54,7 @@ def test_partial_function_is_given_what_its_function_takes():
         functools.partial(np.array, copy=None, dtype="i8"),
         functools.partial(torch.asarray, copy=True),
         functools.partial(dpnp.array, copy=None),
-        functools.partial(dpnp.asarray, copy=True),
+        pytest.param(functools.partial(dpnp.asarray, copy=True), id="dpnp copies"),
         functools.partial(pandas.DataFrame, copy=False),
     ],
 )
@@ -70,7 +70,7 @@ def test_plan_knows_the_arguments_of_a_partial_that_copy(function):
     [
         functools.partial(np.asarray, dtype="f8"),
         functools.partial(torch.as_tensor, dtype=torch.float64),
-        functools.partial(dpnp.asarray, dtype=dpnp.float64),
+        pytest.param(functools.partial(dpnp.asarray, dtype=dpnp.float64), id="dpnp converts"),
     ],
 )
 def test_conversion_of_the_dtype_is_a_copy(function):
