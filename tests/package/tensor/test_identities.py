@@ -39,6 +39,7 @@ KEEPERS = {
     "Packed": lambda: sx.ipc.pack(sx.zeros(3)),
     "Group": lambda: sx.ipc.groups(1)[0],
 }
+COPIED = {**IDENTITIES, **KEEPERS}
 
 
 @dataclasses.dataclass
@@ -47,9 +48,9 @@ class Settings:
     more: list[Any]
 
 
-@pytest.mark.parametrize("name", {**IDENTITIES, **KEEPERS})
+@pytest.mark.parametrize("name", COPIED)
 def test_copy_is_the_object_itself(name: str) -> None:
-    x = {**IDENTITIES, **KEEPERS}[name]()
+    x = COPIED[name]()
     assert copy.copy(x) is copy.deepcopy(x) is x
     assert x.__copy__() is x.__deepcopy__({}) is x
     assert copy.deepcopy({"a": [x]})["a"][0] is x
