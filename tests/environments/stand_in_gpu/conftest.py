@@ -16,6 +16,7 @@ import sycl_ext as sx
 from generated import alive
 from lacks import LACKS
 from level_zero import control
+from readers import Readers
 from sycl_ext import _core
 from waiting import eventually
 
@@ -98,6 +99,15 @@ def blocks(adapter, gpus, pools):
         return adapter.fakegpu_live_allocations() - adapter.fakegpu_opened_allocations()
 
     return ours if pools else the_drivers
+
+
+@pytest.fixture
+def reader():
+    """Start a process that opens memory; see `readers`."""
+    readers = Readers()
+    yield readers
+    readers.end()
+    sx.memory.release_cached()
 
 
 class Held:

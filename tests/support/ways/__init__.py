@@ -107,8 +107,8 @@ ELSEWHERE = {
     "dlpack.capsule_from_pointer": "core/dlpack/test_dlpack_import.py",
     "ipc.empty ipc.handle ipc.open": "package/ipc/test_ipc.py",
     "ipc.why_no_events": "environments/stand_in_gpu/test_gpu_ipc_events.py",
-    "ipc.groups ipc.symmetric Group.all_gather SymmetricMemory.barrier":
-        "package/ipc/test_symmetric.py",
+    "ipc.groups Group.all_gather": "package/ipc/test_groups.py",
+    "ipc.symmetric SymmetricMemory.barrier": "package/ipc/test_symmetric.py",
     "ipc.pack Packed.open": "package/ipc/test_packing.py",
     "ipc.register_multiprocessing": "environments/stand_in_gpu/test_gpu_anybodys_memory.py",
     "Handle.to_bytes": "environments/stand_in_gpu/test_gpu_processes.py",
