@@ -7,14 +7,18 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal
+from sycl_ext._negotiation.kinds import is_capsule
 
 
 def check_no_copy(result: Any, source: _core.TensorBase, consumer: str) -> None:
     """Raise CopyRefusedError if the result is a copy of the source, as far as that can be known.
 
     It is a copy if it has the dtype, the shape and the elements of the source in other memory. A
-    result with other elements was computed, and one whose memory is not known is not examined.
+    result with other elements was computed, and one whose memory is not known is not examined. Nor
+    is a capsule, which can be used once, by the caller.
     """
+    if is_capsule(result):
+        return
     try:
         memory = _core.find_memory(result, copy=False)
     except Exception as error:

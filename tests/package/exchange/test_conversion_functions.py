@@ -180,6 +180,13 @@ def test_computed_result_is_no_copy(function):
     assert sx.exchange(sx.host_view(usm()), function, copy=False) is not None
 
 
+@pytest.mark.parametrize("function", [lambda x: x.__dlpack__(), type(sx.zeros(1)).__dlpack__])
+def test_capsule_that_a_function_returns_is_still_unused(function):
+    for copy in (None, False):
+        capsule = sx.exchange(usm(), function, copy=copy)
+        assert sx.from_dlpack(capsule).tolist() == INT64.tolist()
+
+
 def test_dpnp_asarray_of_a_tensor_is_a_view():
     tensor = usm()
     for copy in (None, False):
