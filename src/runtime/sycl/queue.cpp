@@ -323,6 +323,7 @@ void Queue::order_after(const std::shared_ptr<const AwaitedEvent>& event) const 
 bool Queue::has_ended() const {
   const std::string reason = why_never_run(*state_);
   if (reason.empty()) return false;
+  const WithoutGil released;
   end_commands(*state_, reason);
   return true;
 }

@@ -20,6 +20,8 @@ import pickle, sys
 import numpy as np
 import sycl_ext as sx
 from level_zero import control
+from sycl_ext import _core
+_core._test.check_gil()
 driver = control.loaded() if sx.devices() else None
 def opened():
     return sx.ipc.open(pickle.loads(bytes.fromhex(input())))
