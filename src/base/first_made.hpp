@@ -23,7 +23,9 @@ class FirstMade {
  public:
   struct Made {
     T value;
-    Made* const before;  // of the parent process, or of this one, which does without it
+    // The value that this one replaces: of a parent process, or one of this process that was not
+    // usable any more.  nullptr: this is the first value.
+    Made* const before;
     const int process = process_generation;
   };
 

@@ -41,8 +41,8 @@ struct Interpreter {
 // nullptr without an interpreter (the C++ tests).  Once set, it is valid forever.
 inline std::atomic<const Interpreter*> interpreter{nullptr};
 
-// Ends the process where `is_held`, which tests and debug builds set, says that the calling thread
-// does not hold the GIL.
+// Tests and debug builds set `is_gil_held`.  require_gil() then ends the process where the calling
+// thread does not hold the GIL.
 inline std::atomic<bool (*)() noexcept> is_gil_held{nullptr};
 inline void require_gil(const char* act) noexcept {
   const auto is_held = is_gil_held.load(std::memory_order_relaxed);

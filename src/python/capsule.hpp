@@ -15,8 +15,8 @@ PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions optio
 PyObject* capsule_from_pointer(void* managed, bool versioned);
 
 // Consumes a "dltensor" or "dltensor_versioned" capsule.  The capsule is renamed before anything is
-// read, so the deleter runs exactly once on every path.  Error(type): the object is not such a
-// capsule.  Error(buffer): the capsule was used before, or its content is refused.
+// read, so the deleter runs exactly once on every path.  Error(buffer): the object is not such a
+// capsule, the capsule was used before, or its content is refused.
 Imported consume_capsule(PyObject* capsule, const ImportOptions& options = {});
 
 }  // namespace sycl_ext

@@ -277,8 +277,8 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   kept.add(queue);
   kept.add(registered);
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
-  // Asked before the copy is submitted: a failure that is reported later concerns this copy as
-  // well.
+  // Asked after the copy was submitted, so no failure is missed: one that becomes known from now on
+  // counts as a failure of this copy as well.
   const std::string failure =
       entry->failure_of_copies(from.memory->data, from.memory->nbytes, true);
   if (!failure.empty()) {

@@ -19,7 +19,7 @@ struct Tensor {
   const DType* dtype;
   Layout layout;
   bool readonly;
-  // Offered to consumers as (kDLCPU, 0).  Only for memory that the host can reach.
+  // Exported as (kDLCPU, 0).  Only for memory that the host can reach.
   bool on_host;
 
   std::int64_t size() const noexcept { return element_count(layout); }

@@ -27,8 +27,9 @@ class Entry final {
   int root_id = -1;  // of the root device: the device itself, or the root of a sub-device
   // The root devices that a composite device (a card) consists of, by id; else empty.
   std::vector<int> components;
-  const Entry* parent =
-      nullptr;  // the entry that was partitioned, or registered for; nullptr: a root device
+  // The entry that was partitioned; for a private context, the entry of its device; nullptr: a root
+  // device.
+  const Entry* parent = nullptr;
   EntryKind kind = EntryKind::root;
   // How create_sub_devices() partitioned the parent for this entry, and the index of the sub-device
   // in that partition.  Empty and -1: other code made the sub-device.

@@ -179,7 +179,6 @@ class Memory {
 // time.  The number may fall on any thread: the collector then finds less garbage than there is,
 // until its next pass.  A plain `Memory` is held by an instance, or by a call that has an instance
 // as its argument; the collector knows both.
-// argument; the collector knows both.
 class MemoryKeeper {
  public:
   explicit MemoryKeeper(Memory memory) noexcept : memory_(std::move(memory)) {
@@ -198,6 +197,7 @@ class MemoryKeeper {
  private:
   Memory memory_;
 };
+
 // A handle of a consumer: other code that got the block.
 class InUse {
  public:
