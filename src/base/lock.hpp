@@ -28,6 +28,8 @@ class Mutex {
  public:
   explicit constexpr Mutex(int rank) noexcept : bit_(std::uint32_t{1} << rank) {}
 
+  constexpr bool is_before(const Mutex& other) const noexcept { return bit_ < other.bit_; }
+
   void lock() {
     check_locks(held_locks < bit_, "locks are taken in another order than that of their ranks");
     lock_.lock();
@@ -60,13 +62,26 @@ struct Locks {
   Mutex extents{2}, deferred_frees{3}, async_errors{4}, pools{5}, helper{6}, named_queues{7},
       shared_work{8};
 
+  // In the order of the ranks.
   template <class Do>
-  void for_each(const Do& act) {
+  constexpr void for_each(const Do& act) {
     auto& [a, b, c, d, e, f, g, h, i] = *this;  // all of them, or it does not compile
     for (Mutex* const lock : {&a, &b, &c, &d, &e, &f, &g, &h, &i}) act(*lock);
   }
 };
 inline Locks locks;
+
+constexpr bool do_ranks_rise() {
+  Locks all;
+  const Mutex* last = nullptr;
+  bool rise = true;
+  all.for_each([&last, &rise](const Mutex& lock) {
+    rise = rise && (!last || last->is_before(lock));
+    last = &lock;
+  });
+  return rise;
+}
+static_assert(do_ranks_rise(), "Locks declares its locks in the order of their ranks");
 static_assert(std::is_trivially_destructible_v<Locks>);  // blocks are freed until the very end
 
 }  // namespace sycl_ext

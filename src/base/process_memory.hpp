@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -21,15 +22,17 @@ inline bool is_readable(std::uintptr_t address) noexcept {
   return syscall(SYS_rt_sigprocmask, -1, begin, nullptr, word) != 0 && errno == EINVAL;
 }
 
-// Copies `nbytes` (1 to 4096) from `address` of this process.  False: not all of these bytes can be
-// read.  The address may lie anywhere, so the sanitizers must not check the reads, and a memcpy(),
-// which the sanitizers intercept, must not replace them.
+// Copies `nbytes` (1 to a page) from `address` of this process.  False: not all of these bytes can
+// be read.  The address may lie anywhere, so the sanitizers must not check the reads, and a
+// memcpy(), which the sanitizers intercept, must not replace them.
 __attribute__((no_sanitize("address", "thread"))) inline bool read_process_memory(
     const void* address, void* to, std::size_t nbytes) noexcept {
+  constexpr std::size_t page = 4096;
+  assert(nbytes >= 1 && nbytes <= page);
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   // The bytes lie in at most two pages, so it is enough to check the first and the last byte.  The
   // kernel does not read a signal set at NULL, so the first page is refused.
-  if (first < 4096 || !is_readable(first) || !is_readable(first + nbytes - 1)) return false;
+  if (first < page || !is_readable(first) || !is_readable(first + nbytes - 1)) return false;
   const auto* from = static_cast<const volatile unsigned char*>(address);
   for (std::size_t i = 0; i < nbytes; ++i) static_cast<unsigned char*>(to)[i] = from[i];
   return true;

@@ -197,8 +197,8 @@ std::uint64_t array_facts(const Tensor& tensor) noexcept {
   facts.add(static_cast<std::uint64_t>(tensor.layout.ndim()), 7);
   facts.add(static_cast<std::uint64_t>(__builtin_ctzll(address | exchange_hooks.max_alignment)), 4);
   facts.add(entry ? static_cast<std::uint64_t>(entry->id) + 1 : 0, 17);
-  static_assert(dtypes.size() <= 1 << 6 && max_ndim < 1 << 7 &&
-                facts_bits == 8 + 2 + 6 + 7 + 4 + 17);
+  static_assert(usm_kind_count <= 1 << 2 && dtypes.size() <= 1 << 6 && max_ndim < 1 << 7 &&
+                most_entries < 1 << 17 && facts_bits == 8 + 2 + 6 + 7 + 4 + 17);
   return facts.all();
 }
 

@@ -14,6 +14,7 @@ namespace sycl_ext {
 enum class UsmKind : unsigned char { device, shared, host, system };
 constexpr std::array<UsmKind, 3> allocated_kinds{UsmKind::device, UsmKind::shared, UsmKind::host};
 constexpr std::size_t usm_kind_count = allocated_kinds.size() + 1;
+static_assert(static_cast<std::size_t>(UsmKind::system) + 1 == usm_kind_count);
 
 const char* usm_kind_name(UsmKind kind) noexcept;  // "device", ...
 UsmKind usm_kind_named(const std::string& name);   // Error(value) for another word
