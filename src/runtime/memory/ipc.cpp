@@ -116,14 +116,11 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
   const Entry& entry = *memory->entry;
   require_ipc(entry);
   const auto allocation = require_one_allocation("the tensor", entry, data, nbytes);
-  const auto get = [&] {
-    const RuntimeCall call("getting an inter-process handle");
-    return ipc::get(const_cast<std::byte*>(data), entry.sycl->context);
-  };
+  const auto get = [&] { return ipc::get(const_cast<std::byte*>(data), entry.sycl->context); };
   std::unique_ptr<Exported> exported;
   try {
     exported.reset(
-        new Exported{std::move(keeper), sycl_call("getting an inter-process handle", get)});
+        new Exported{std::move(keeper), locked_call("getting an inter-process handle", get)});
   } catch (const Error& error) {
     if (memory->is_ours()) throw;
     fail(Error::Kind::buffer,
@@ -151,11 +148,10 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   const sycl::context& context = entry.sycl->context;
   auto opened = std::make_unique<Opened>(Opened{nullptr, context, std::move(lease)});
   const auto open = [&] {
-    const RuntimeCall call("opening an inter-process handle");
     return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, entry.sycl->device);
   };
   try {
-    opened->pointer = sycl_call("opening an inter-process handle", open);
+    opened->pointer = locked_call("opening an inter-process handle", open);
   } catch (const Error& error) {
     if (!is_cuda_or_hip(context.get_backend())) throw;
     fail(Error::Kind::runtime, error.what(),

@@ -361,8 +361,7 @@ Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
     sycl_call("waiting for earlier copies", [&] { look_at_commands(*state_, last.get()); });
   }
   std::shared_ptr<EventState> copy = submit_memcpy(state_, to, from, nbytes);
-  sycl_call("submitting a barrier", [&] {
-    const RuntimeCall call("submitting a barrier");
+  locked_call("submitting a barrier", [&] {
     copy->end = state_->queue.ext_oneapi_submit_barrier();
     state_->queue.ext_oneapi_prod();
     look_at_commands(*state_);
