@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "python/imports.hpp"
+#include "python/routes.hpp"
 #include "runtime/devices/device_table.hpp"
 
 namespace sycl_ext {
@@ -207,11 +208,9 @@ Decided decide_exchange(PyObject* x, const ExchangeRequest& request) {
   PyObject* const may_copy = request.copy == Py_False ? Py_False : Py_None;
   PyRef source = checked(import_object(x, {/*dlpack_only=*/false, /*in_place=*/true, may_copy}));
   const std::uint64_t facts = array_facts(tensor_of(source.get()));
-  const std::uint64_t flags = (request.copy == Py_None   ? 0
-                               : request.copy == Py_True ? 1
-                                                         : 2) +
-                              (request.host_copy == Py_True ? 3 : 0);
-  const std::uint64_t key = flags << facts_bits | facts;
+  const std::uint64_t copy = copy_index(request.copy);
+  const std::uint64_t host_copy = request.host_copy == Py_True;
+  const std::uint64_t key = (copy << 1 | host_copy) << facts_bits | facts;
   const auto known = resolved->decisions.find(key);
   if (known != resolved->decisions.end()) {
     const std::shared_ptr<const Decision> decision = known->second;

@@ -37,7 +37,7 @@ std::int64_t stride_for_numpy(const Tensor& tensor, int axis) {
 }
 
 void require_buffer_request(const Tensor& tensor, int flags) {
-  if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
+  require_host_accessible(tensor);
   if ((flags & PyBUF_WRITABLE) && tensor.readonly) {
     fail(Error::Kind::buffer, "the tensor is read-only; ask for a read-only buffer or copy it");
   }
@@ -104,7 +104,7 @@ PyTypeObject* ndarray_type() { return static_cast<PyTypeObject*>(api[array_type]
 
 PyObject* ndarray_over(PyObject* tensor_object) {
   const Tensor& tensor = tensor_of(tensor_object);
-  if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
+  require_host_accessible(tensor);
   tensor.memory->note_host_view();
   const int ndim = tensor.layout.ndim();
   std::array<Py_intptr_t, max_ndim> strides;

@@ -26,12 +26,6 @@ constexpr std::size_t sets_of_facts = 1 << 10;
 
 unsigned when(bool is_true, Fact fact) noexcept { return is_true ? fact : 0u; }
 
-// The values of copy=, as places of a table.
-std::size_t copy_index(PyObject* copy) noexcept {
-  if (copy == Py_None) return 0;
-  return copy == Py_True ? 1 : 2;
-}
-
 Route decide(unsigned facts, Wanted wanted, PyObject* copy) {
   // Route + 1; 0: not asked for yet.  Under the GIL.
   using Routes = std::array<std::uint8_t, sets_of_facts>;

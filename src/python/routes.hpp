@@ -32,6 +32,12 @@ struct RouteRequest {
   }
 };
 
+// copy= as a number: None is 0, True is 1, False is 2.
+inline std::size_t copy_index(PyObject* copy) noexcept {
+  if (copy == Py_None) return 0;
+  return copy == Py_True ? 1 : 2;
+}
+
 // The answer is exact for views and for copies to the host.  For other copies, Python's plan says
 // which kind of USM they need, and whether they take one command or two.
 Route route_of(const Tensor& tensor, const RouteRequest& request);

@@ -149,12 +149,15 @@ bool reshape_layout(const Layout& from, Layout* to) {
   return true;
 }
 
+void require_host_accessible(const Tensor& tensor) {
+  if (tensor.host_accessible()) return;
+  fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind),
+       "' USM of device ", tensor.memory->entry->id, " ('", tensor.memory->entry->name,
+       "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
+}
+
 Tensor as_host_view(const Tensor& tensor) {
-  if (!tensor.host_accessible()) {
-    fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind),
-         "' USM of device ", tensor.memory->entry->id, " ('", tensor.memory->entry->name,
-         "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
-  }
+  require_host_accessible(tensor);
   Tensor view = tensor;
   view.on_host = true;
   return view;

@@ -57,6 +57,9 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout);
 // False: no strides can do it, so a copy is needed.
 bool reshape_layout(const Layout& from, Layout* to);
 
+// Error(buffer), with the way out, unless the host can reach the memory.
+void require_host_accessible(const Tensor& tensor);
+
 // The tensor as host memory: relabelled when the host can reach it (Error(buffer) otherwise).
 Tensor as_host_view(const Tensor& tensor);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/devices/level_zero.hpp"
 
-#include <dlfcn.h>
-
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/runtimes.hpp"
 
 namespace sycl_ext {
 
@@ -14,15 +13,8 @@ namespace {
 
 constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
 
-// A function of the Level Zero loader.  The adapters load the loader themselves, so it is looked up
-// by its name among the loaded libraries, and is never loaded here.
-void* symbol(const char* name) noexcept {
-  void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!loader) return nullptr;
-  void* const address = dlsym(loader, name);
-  dlclose(loader);  // the adapters keep it
-  return address;
-}
+// A function of the Level Zero loader, which the adapters load and keep.
+void* symbol(const char* name) noexcept { return loaded_symbol("libze_loader.so.1", name); }
 
 // Passes a function of the loader to `ask`, and returns the result.  `unknown`: the entry does not
 // use Level Zero, or the loader lacks the function, or there is no native handle.

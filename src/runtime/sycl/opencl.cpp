@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/sycl/opencl.hpp"
 
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <memory>
 #include <sycl/backend.hpp>
@@ -25,14 +23,6 @@ Function* driver_function(const sycl::context& context, const char* name) {
 }
 
 }  // namespace
-
-void* opencl_symbol(const char* name) noexcept {
-  void* const loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!loader) return nullptr;
-  void* const address = dlsym(loader, name);
-  dlclose(loader);  // the adapter keeps it
-  return address;
-}
 
 std::optional<sycl::device> device_of_opencl_memory(const void* pointer,
                                                     const sycl::context& context) {

@@ -5,16 +5,15 @@
 #include <optional>
 
 #include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/runtimes.hpp"
 
 namespace sycl_ext {
 
-// The address of a function in the OpenCL loader, which the runtime has loaded; nullptr: the loader
-// has no such function.
-void* opencl_symbol(const char* name) noexcept;
-
+// A function of the OpenCL loader, which the adapter of the runtime keeps loaded; nullptr: the
+// loader has no such function.
 template <class Function>
 Function* opencl_function(const char* name) noexcept {
-  return reinterpret_cast<Function*>(opencl_symbol(name));
+  return reinterpret_cast<Function*>(loaded_symbol("libOpenCL.so.1", name));
 }
 
 // The device that USM of an OpenCL context was allocated on; nullopt: the driver names none, for

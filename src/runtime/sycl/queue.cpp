@@ -103,6 +103,11 @@ bool is_empty_after_a_while(const QueueState& state) {
   return is_met;
 }
 
+bool are_done(const std::vector<Event>& events) noexcept {
+  return std::all_of(events.begin(), events.end(),
+                     [](const Event& event) { return event.is_done(); });
+}
+
 std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& state, void* to,
                                           const void* from, std::size_t nbytes) {
   return sycl_call("copying USM", [&] {
@@ -177,9 +182,7 @@ std::vector<Event> Queue::noted_events() const {
 bool Queue::is_idle() const {
   const std::vector<Event> noted = noted_events();
   const WithoutGil released;
-  return std::all_of(noted.begin(), noted.end(),
-                     [](const Event& event) { return event.is_done(); }) &&
-         is_device_idle();
+  return are_done(noted) && is_device_idle();
 }
 
 bool Queue::seems_idle() const noexcept {
@@ -187,9 +190,7 @@ bool Queue::seems_idle() const noexcept {
     if (is_idle()) return true;
     const std::vector<Event> noted = noted_events();
     const WithoutGil released;
-    return std::all_of(noted.begin(), noted.end(),
-                       [](const Event& event) { return event.is_done(); }) &&
-           !state_->answers_at_once && is_empty(*state_);
+    return are_done(noted) && !state_->answers_at_once && is_empty(*state_);
   } catch (...) {
     return false;  // wait() reports the error
   }

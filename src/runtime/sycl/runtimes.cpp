@@ -26,6 +26,14 @@ bool names_libsycl(const std::string& path) {
   return fnmatch(pattern, file_name(path).c_str(), FNM_EXTMATCH) == 0;
 }
 
+void* loaded_symbol(const char* library, const char* name) noexcept {
+  void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (!handle) return nullptr;
+  void* const address = dlsym(handle, name);
+  dlclose(handle);
+  return address;
+}
+
 std::vector<std::string> loaded_libraries() {
   std::vector<std::string> paths;
   dl_iterate_phdr(
