@@ -310,6 +310,7 @@ struct Outcome {
 Outcome outcome_in_turn(const QueueState& state, EventState& command, bool waits,
                         Clock::time_point begin, std::unique_lock<Mutex>* lock) {
   AsyncErrors& errors = *state.errors;
+  (void)somebody_knows();  // made here, if it is new, because the end of the turn must not throw
   errors.awaited_in = process_generation;
   lock->unlock();
   const ScopeExit end_of_turn([lock, &errors] {
