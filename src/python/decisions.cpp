@@ -54,7 +54,7 @@ PyObject* names_in(PyObject* of) {
 }
 
 // A new reference to the current value of a name in a namespace; None: there is no such name.
-PyRef look_up(PyObject* of, PyObject* name) {
+PyRef current_value(PyObject* of, PyObject* name) {
   PyObject* const names = names_in(of);
   if (names) {
     PyObject* const value = PyDict_GetItemWithError(names, name);
@@ -68,7 +68,7 @@ PyRef look_up(PyObject* of, PyObject* name) {
 
 bool holds(const Read& read) {
   if (read.name.get() != Py_None) {
-    return look_up(read.of.get(), read.name.get()).get() == read.value.get();
+    return current_value(read.of.get(), read.name.get()).get() == read.value.get();
   }
   const PyRef now = checked(PyObject_CallNoArgs(read.of.get()));
   const int is_same = PyObject_RichCompareBool(now.get(), read.value.get(), Py_EQ);

@@ -140,7 +140,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
     }
     memory.fetch_queues();
     order_after(queue_for_views(memory), tensor.memory);
-    auto* const owner = new ViewOwner{tensor, {tensor.memory, true}};
+    auto* const owner = new ViewOwner{tensor, {tensor.memory, /*submits=*/true}};
     const Layout& layout = owner->tensor.layout;
     *out = {tensor.size() == 0 ? nullptr : tensor.data,
             layout.shape(),

@@ -244,7 +244,7 @@ void wait_without_signals(const Memory& memory) {
   if (!memory->may_have_work()) return;
   const WithoutGil released;
   released_state = nullptr;  // as in a thread that handles no signals
-  memory->wait_for_work(false);
+  memory->wait_for_work(/*told=*/false);
 }
 
 bool is_tensor(PyObject* object) noexcept {

@@ -218,7 +218,8 @@ void order_after(const Queue& queue, const Memory& memory, bool only_copies) {
   }
   if (!queue.in_order() && !only_copies && memory->is_idle()) return;
   const std::uint64_t before = memory->use.before_question();
-  const QueueSet producers = only_copies ? memory->busy_queues(false) : memory->busy_queues();
+  const QueueSet producers =
+      only_copies ? memory->busy_queues(/*of_others=*/false) : memory->busy_queues();
   for (const Queue* producer : producers) queue.order_after(*producer);
   if (!only_copies) memory->replace_named_queues(queue, before);
 }
@@ -280,7 +281,7 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   // Asked after the copy was submitted, so no failure is missed: one that becomes known from now on
   // counts as a failure of this copy as well.
   const std::string failure =
-      entry->failure_of_copies(from.memory->data, from.memory->nbytes, true);
+      entry->failure_of_copies(from.memory->data, from.memory->nbytes, /*told=*/true);
   if (!failure.empty()) {
     fail(Error::Kind::runtime, "a copy to the source of this copy has failed: ", failure);
   }

@@ -17,7 +17,7 @@ Tensor view_of(Memory&& memory, std::byte* data, const DType& dtype, Layout&& la
 }
 
 Tensor over(Memory&& memory, const DType& dtype, const Layout& layout) {
-  return view_of(std::move(memory), memory->data, dtype, Layout(layout), false);
+  return view_of(std::move(memory), memory->data, dtype, Layout(layout), /*readonly=*/false);
 }
 
 // Requires that a whole host array is the USM in which it begins, because one command copies no

@@ -22,8 +22,11 @@ namespace sycl_ext {
 
 namespace {
 
-// The advice for errors, and the driver that should provide a device.
-auto& advice = *new std::pair<std::string, std::string>("`python -m sycl_ext doctor` says why", "");
+// What set_no_device_advice() has set.
+struct Advice {
+  std::string text, driver;
+};
+Advice& advice = *new Advice{"`python -m sycl_ext doctor` says why", ""};
 
 class Table {
  public:
@@ -107,8 +110,9 @@ class Table {
     const std::lock_guard<Mutex> lock(locks.making);
     const std::tuple key{find_or_add_home(device).id, partition.way, partition.counts};
     auto made = sub_devices_.find(key);
-    if (made == sub_devices_.end())
+    if (made == sub_devices_.end()) {
       made = sub_devices_.emplace(key, make_sub_devices(device, partition)).first;
+    }
     std::vector<const Entry*> sub_devices;
     for (const sycl::device& sub_device : made->second) {
       const int index = static_cast<int>(sub_devices.size());
@@ -229,10 +233,6 @@ template <class Object>
 const Object& at(const void* address) {
   return *static_cast<const Object*>(address);
 }
-
-}  // namespace
-
-namespace {
 
 // Whether commands of this package may be pending on any entry.
 bool may_have_commands() noexcept {

@@ -153,12 +153,17 @@ struct Reaper {
     return done;
   }
 
-  std::condition_variable_any changed, passed;
-  List fresh;
-  bool runs = false, sleeps = false, urgent = false;
-  std::atomic<std::size_t> count{0};
+  std::condition_variable_any changed;  // an object has arrived, or a look has become urgent
+  std::condition_variable_any passed;   // a look has ended
+  std::atomic<std::size_t> count{0};    // of the objects that wait to be freed
+  // Under locks.deferred_frees:
+  List fresh;           // the objects that have arrived since the last look began
+  bool runs = false;    // the thread was started
+  bool sleeps = false;  // the thread waits until an object arrives
+  bool urgent = false;  // somebody waits for a look (flush_deferred_frees), so there is no pause
   std::uint64_t looks_begun = 0, looks_ended = 0;
-  std::list<Group> groups;  // oldest look first; only the thread uses them
+  // Only the thread uses them:
+  std::list<Group> groups;  // oldest look first
 };
 
 namespace {

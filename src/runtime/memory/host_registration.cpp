@@ -67,11 +67,11 @@ RegisteredMemory::~RegisteredMemory() {
 }
 
 void RegisteredMemory::release() noexcept {
-  for (const auto& [entry, is_ours] : std::exchange(known_, {})) {
+  for (const Known& known : std::exchange(known_, {})) {
     // After a fork the registration is the parent's; at the end of the process it is the system's.
-    if (!is_ours || is_forked_child() || is_process_ending()) continue;
+    if (!known.is_ours || is_forked_child() || is_process_ending()) continue;
     try {
-      experimental::release_from_device_copy(data, entry->sycl->context);
+      experimental::release_from_device_copy(data, known.root->sycl->context);
     } catch (...) {  // a deleter never raises
     }
   }
@@ -79,9 +79,8 @@ void RegisteredMemory::release() noexcept {
 
 bool RegisteredMemory::is_known_to(const Entry& entry) const noexcept {
   const Entry* const root = find_entry(entry.root_id);
-  return std::any_of(known_.begin(), known_.end(), [root](const auto& registered) {
-    return same_context(*registered.first, *root);
-  });
+  return std::any_of(known_.begin(), known_.end(),
+                     [root](const Known& known) { return same_context(*known.root, *root); });
 }
 
 Registration register_host(const Memory& memory, const std::byte* data, std::size_t nbytes) {

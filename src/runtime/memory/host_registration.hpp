@@ -42,8 +42,11 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
   void release() noexcept;  // the caller holds the lock of all ranges
 
   std::optional<MemoryKeeper> memory_;
-  // A root device of each driver that the range is registered with, and whether by this object.
-  std::vector<std::pair<const Entry*, bool>> known_;
+  struct Known {
+    const Entry* root;  // a root device of the driver
+    bool is_ours;       // this object has registered the range, and not other code
+  };
+  std::vector<Known> known_;  // the drivers that know the range
 };
 using Registration = std::shared_ptr<const RegisteredMemory>;
 
@@ -59,7 +62,7 @@ class HostRegistration {
       : held_(register_host(memory, data, nbytes)) {
     ++held_->users;
   }
-  ~HostRegistration() { close(false); }
+  ~HostRegistration() { close(/*wait=*/false); }
   HostRegistration(const HostRegistration&) = delete;
   bool is_closed() const noexcept { return !held_; }
   bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }

@@ -48,7 +48,7 @@ void free_block(void* block, const Entry* entry) noexcept {
 // blocks that are too large for their pool, and blocks whose consumer works on a stream that cannot
 // be asked.  Freeing the last of these is safe: the drivers of CUDA and HIP wait in a free until
 // the device is idle.
-void give_back(const Allocation& block) noexcept {
+void keep_or_free(const Allocation& block) noexcept {
   const auto free = [entry = block.entry](void* data) { free_block(data, entry); };
   pool_of(block.entry, block.kind)
       .keep({block.data, block.capacity}, free,
@@ -250,21 +250,21 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
 // nor be waited for by a thread with the GIL.  A thread that comes without it may be one of the
 // runtime, in a host task; and it, or the runtime that this package calls, may hold the lock of a
 // queue.
-bool Allocation::is_owner_left() const noexcept {
+bool Allocation::defers_owner() const noexcept {
   if (is_ours() || kept_block() || is_freeing()) return false;
   const Interpreter* const python = interpreter;
   return python && (is_in_runtime() || python->lacks_gil());
 }
 
-bool Allocation::is_queue_left() const noexcept {
+bool Allocation::defers_queue() const noexcept {
   return own_queue && own_queue.is_ours() && !is_freeing();
 }
 
 void Allocation::free_or_defer(const Allocation* block) noexcept {
   std::unique_ptr<Allocation> last(const_cast<Allocation*>(block));
-  const bool waits = block->is_owner_left() || block->is_queue_left() || block->use.is_untraced() ||
-                     !are_idle(block->awaited_queues());
-  if (waits || release_depth == deepest_release) {
+  const bool is_deferred = block->defers_owner() || block->defers_queue() ||
+                           block->use.is_untraced() || !are_idle(block->awaited_queues());
+  if (is_deferred || release_depth == deepest_release) {
     free_after_work(std::move(last));
     return;
   }
@@ -289,7 +289,7 @@ Allocation::~Allocation() {
   if (is_private() || use.has_host_view()) blocks_by_address.remove(this);
   if (own_queue) own_queue.forget_done();
   if (is_ours()) {
-    give_back(*this);
+    keep_or_free(*this);
   } else {
     owner_->reset();
   }

@@ -123,10 +123,10 @@ class Allocation final : public Deferred {
   static void free_or_defer(const Allocation* block) noexcept;
   // Whether only the background thread may release the owner, because this thread would have to
   // take the GIL for that.
-  bool is_owner_left() const noexcept;
-  // Whether the block has a queue that only this package submits to, which the background thread
-  // destroys: that takes locks of the runtime, and may wait for the device.
-  bool is_queue_left() const noexcept;
+  bool defers_owner() const noexcept;
+  // Whether only the background thread may destroy the block's own queue, to which only this
+  // package submits: that takes locks of the runtime, and may wait for the device.
+  bool defers_queue() const noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
   // Whether other code got the block, named a queue for work on it, or provided its queue.
   bool may_have_work_of_others() const noexcept {

@@ -217,7 +217,7 @@ bool wait_in_driver(EventState& state) {
   if (!state.helper.valid()) {
     if (is_over_soon(state.event)) return true;
     state.helper = hand_to_helper([event = state.event]() mutable {
-      const RuntimeCall wait("waiting for a command", true);
+      const RuntimeCall wait("waiting for a command", /*waits=*/true);
       event.wait();
     });
   }
@@ -231,7 +231,7 @@ bool wait_in_driver(EventState& state) {
 // have to be looked for first.  The runtime is not asked to wait for a command of other code,
 // because that would report the errors of the command here, and they belong to that code.
 std::optional<std::string> failure_of(EventState& state, Clock::time_point begin) {
-  const RuntimeCall wait("waiting for a command", true);
+  const RuntimeCall wait("waiting for a command", /*waits=*/true);
   if (!state.queue) {
     return poll_command(state, begin) ? std::optional<std::string>("") : std::nullopt;
   }
@@ -394,7 +394,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
   };
   return sycl_call("creating a queue", [&] {
     sycl::queue queue(context, device, handler, properties);
-    return std::make_shared<QueueState>(std::move(queue), false, std::move(errors));
+    return std::make_shared<QueueState>(std::move(queue), /*shared=*/false, std::move(errors));
   });
 }
 

@@ -120,7 +120,7 @@ std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& sta
 Queue Queue::from_address(const void* address) {
   return sycl_call("reading a queue", [&] {
     const auto& queue = *static_cast<const sycl::queue*>(address);
-    return Queue(std::make_shared<QueueState>(queue, true, nullptr));
+    return Queue(std::make_shared<QueueState>(queue, /*shared=*/true, nullptr));
   });
 }
 

@@ -40,10 +40,11 @@ bool wait_a_little(const Condition& is_met) noexcept {
   return is_met();
 }
 
-// `is_busy`: there were commands before the last fork.  `has_work_of_parent`: in a forked child, a
-// parent had such commands.  They never end in the child, and a driver may wait for them in its
-// destructor.
-bool is_busy = false, has_work_of_parent = false;
+// Whether commands of this package may have been pending when the last fork began.
+bool had_commands_at_fork = false;
+// In a forked child: whether a parent had such commands.  They never end in the child, and a driver
+// may wait for them in its destructor.
+bool has_work_of_parent = false;
 
 // The answer of a folder above this one; `otherwise`: that folder was not used yet.
 template <class Answer>
@@ -70,13 +71,13 @@ void end_process(int status, void*) {
 void before_fork() noexcept {
   forking = true;
   wait_a_little([] { return brief == own_share_of_brief(); });
-  is_busy = ask(pending_work.may_have_commands, false);
+  had_commands_at_fork = ask(pending_work.may_have_commands, /*otherwise=*/false);
 }
 
 // The child has none of the threads that were in the runtime.
 void after_fork(bool in_child) noexcept {
   if (in_child) {
-    has_work_of_parent = has_work_of_parent || is_busy;
+    has_work_of_parent = has_work_of_parent || had_commands_at_fork;
     unfinished = 0;
     brief = own_share_of_brief();
   }
