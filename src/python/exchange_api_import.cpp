@@ -39,10 +39,14 @@ std::optional<Imported> import_through_api(PyObject* x, const ProducerClass& pro
   const int failed =
       hang_at_thread_end([&] { return table->managed_tensor_from_py_object_no_sync(x, &managed); });
   Owner owner(failed ? nullptr : managed, call_deleter<DLManagedTensorVersioned>);
-  // An exception means failure, whatever the function returned.  The Python protocol then describes
-  // it.
-  const auto raised = [] { return PyErr_Occurred() && take_exception(); };
-  if (raised() || !owner) return std::nullopt;
+  // An exception means failure, whatever the function returned.  It is dropped, because the Python
+  // protocol describes the failure.
+  const auto has_raised = [] {
+    if (!PyErr_Occurred()) return false;
+    (void)take_exception();
+    return true;
+  };
+  if (has_raised() || !owner) return std::nullopt;
   // Fake, distributed and functional tensors of torch have no memory.  The Python protocol says
   // which kind it is.
   if (!managed->dl_tensor.data && may_be_lazy) return std::nullopt;
@@ -59,7 +63,7 @@ std::optional<Imported> import_through_api(PyObject* x, const ProducerClass& pro
     const int id = managed->dl_tensor.device.device_id;
     const bool has_stream = table->current_work_stream(kDLOneAPI, id, &stream) == 0 && stream;
     // Without an order the view would be read too early.  The Python protocol has an order.
-    if (raised() || !has_stream) return std::nullopt;
+    if (has_raised() || !has_stream) return std::nullopt;
     queue = queue_at_untrusted(stream);
     options.queue = &queue;
   }

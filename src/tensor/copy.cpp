@@ -166,10 +166,10 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   if (to_host || from_host) {
     // The driver copies from and to USM directly, shared USM included, wherever it is at present.
     const bool is_known = is_usm(host) && same_context(*host.memory->entry, entry);
-    copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source,
-                   is_barred(host, entry)   ? OneCommand::never
-                   : registered || is_known ? OneCommand::always
-                                            : OneCommand::if_short);
+    OneCommand allowed = OneCommand::if_short;
+    if (registered || is_known) allowed = OneCommand::always;
+    if (is_barred(host, entry)) allowed = OneCommand::never;
+    copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source, allowed);
   } else if (copies_run_by_run(loops) && copies_directly(source, entry)) {
     copy_runs(loops, entry.commands());
   } else {

@@ -203,7 +203,8 @@ std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks) {
   }
   try {
     IpcEvent event = signal_event(signaling->queue);
-    signaling->event = std::exchange(event.event, std::move(owner));
+    signaling->event = std::move(event.event);
+    event.event = std::move(owner);  // the queue keeps the event, and goes with the result
     return event;
   } catch (const Error&) {  // a driver that is older than the runtime
     for (const Memory& block : blocks) block->wait_for_work();
