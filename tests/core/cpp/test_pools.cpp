@@ -63,6 +63,13 @@ TEST(pool_keeps_the_newest) {
   CHECK(drained == BlockPool::most_blocks && pool.use().kept == 0);
 }
 
+TEST(pool_keeps_as_much_as_it_may) {
+  BlockPool pool(2048, 1024);
+  char blocks[3];
+  CHECK(gone_for(pool, &blocks[0], 1024).empty() && gone_for(pool, &blocks[1], 1024).empty());
+  CHECK(gone_for(pool, &blocks[2], 64) == std::vector<void*>{&blocks[0]});
+}
+
 TEST(pool_threads) {
   BlockPool pool(std::size_t{1} << 20, BlockPool::largest_small);
   std::vector<std::thread> threads;
