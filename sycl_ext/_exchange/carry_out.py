@@ -15,7 +15,7 @@ from sycl_ext._exchange.copies import check_no_copy
 from sycl_ext._exchange.decisions import Decision, facts_of, takes_description
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import is_refusal, refusal_by
-from sycl_ext._negotiation.kinds import is_capsule
+from sycl_ext._negotiation.kinds import capsule_name, is_capsule
 from sycl_ext._negotiation.rules import Plan, kind_of_copy, refusal_of
 from sycl_ext._negotiation.targets import Target
 from sycl_ext._protocols import sources
@@ -166,11 +166,12 @@ _FRAMES_OF_OURS = 1  # `_hand_over`
 
 def _was_refused(requests: list[object]) -> bool:
     """Whether the memory was requested and not taken: who takes a struct renames its capsule."""
-    taken = (
-        request is True or (is_capsule(request) and '"dltensor' not in repr(request))
-        for request in requests
-    )
-    return bool(requests) and not any(taken)
+    return bool(requests) and not any(map(_was_taken, requests))
+
+
+def _was_taken(request: object) -> bool:
+    is_renamed = is_capsule(request) and not capsule_name(request).startswith("dltensor")
+    return request is True or is_renamed
 
 
 class NativeView:
