@@ -26,17 +26,17 @@ def export(
     named = resolve(label)
     if named.is_host and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
-    result = carry_out(plan, tensor, label)
-    note(plan.route.value, tensor, plan.copies)
-    waits = not (is_int(stream) and stream == NO_SYNC)
-    # SYCL cannot order a stream of CUDA or HIP after its work.
     if named.native is not None and stream is not None and not is_int(stream):
         raise TypeError(
             f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
             "library's stream as an int"
         )
+    waits = not (is_int(stream) and stream == NO_SYNC)
+    # SYCL cannot order a stream of CUDA or HIP after its work, so the host waits for the work.
     names_queue = waits and named.native is None and stream is not None
     consumer = queue_from(stream) if names_queue else None
+    result = carry_out(plan, tensor, label)
+    note(plan.route.value, tensor, plan.copies)
     if plan.copies == 0 and waits:  # a finished copy is safe on every queue
         if consumer is None:
             _core.synchronize(tensor)

@@ -100,6 +100,15 @@ def test_stream_that_is_not_a_queue_is_an_error(name):
             sx.zeros(8).__dlpack__(stream=WRONG[name](), **export)
 
 
+def test_wrong_stream_is_refused_before_a_copy_is_made():
+    """The copy would have been dropped, after the time and the memory that it took."""
+    tensor = sx.zeros(8)
+    made = sx.memory.statistics()[tensor.device, tensor.usm_type].total_allocations
+    with pytest.raises(TypeError, match="is not a SYCL queue"):
+        tensor.__dlpack__(stream="none", max_version=(1, 0), copy=True)
+    assert sx.memory.statistics()[tensor.device, tensor.usm_type].total_allocations == made
+
+
 @pytest.mark.parametrize("kind", [Asked, Stream])
 def test_exception_of_a_stream_goes_through(kind):
     for export in EXPORTS:
