@@ -52,7 +52,7 @@ def add_to(subparsers: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the table, and the settings of the environment that change it."""
     devices = [facts_of(device) for device in sx.devices()]
-    lines = environment_lines(os.environ, bool(devices))
+    lines = environment_lines(os.environ, has_devices=bool(devices))
     if options.json:
         print(json.dumps({"devices": devices, "environment": lines}, indent=2))
         return 0 if devices else 1
@@ -108,9 +108,9 @@ def gibibytes(nbytes: int) -> str:
     return f"{nbytes / 2**30:.1f} GiB"
 
 
-def environment_lines(environment: Mapping[str, str], works: bool = False) -> list[str]:
+def environment_lines(environment: Mapping[str, str], *, has_devices: bool = False) -> list[str]:
     """Describe how the environment changes the list of devices."""
-    lines = explain_hierarchy(environment, works)
+    lines = explain_hierarchy(environment, has_devices=has_devices)
     drivers = environment.get("OCL_ICD_FILENAMES")
     if drivers and drivers == icd.embedded_driver():
         lines.append(

@@ -28,7 +28,7 @@ class NamedDevice(NamedTuple):
 def resolve(device: DLDevice) -> NamedDevice:
     """Return the meaning of a DLPack device; the rule for the host is in the core."""
     if not all(-(1 << 31) <= number < 1 << 31 for number in device):
-        return NamedDevice(False, False, None, None)
+        return NamedDevice(is_host=False, may_be_host=False, entry=None, kind=None)
     return NamedDevice(*_core.resolve(*device))
 
 

@@ -85,7 +85,7 @@ def environment_lines(machine: Machine) -> Iterator[str]:
     """Describe the effect of the environment on the ids."""
     for name, value in machine.environment.items():
         yield wrapped(f"{name}={value}", "", "  ")
-    for line in explain_hierarchy(machine.environment, works=bool(machine.devices)):
+    for line in explain_hierarchy(machine.environment, has_devices=bool(machine.devices)):
         yield wrapped(line, "- ")
 
 

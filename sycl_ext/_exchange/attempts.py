@@ -114,9 +114,14 @@ class _Case(NamedTuple):
 
     @property
     def copy(self) -> bool | None:
-        """The copy to make here: none for a library that copies, which a dtype= may not change."""
-        is_made_there = self.copies_itself and not self.who.converts
-        return None if is_made_there and self.flags.copy else self.flags.copy
+        """The argument ``copy=`` for what is made here.
+
+        With ``copy=True`` nothing is copied here if the library itself copies, which would be a
+        second copy. A ``dtype=`` is no reason to rely on that: one that is not understood may be
+        the dtype of the array, and the library then returns a view.
+        """
+        copies_for_certain = self.copies_itself and not self.who.converts
+        return None if copies_for_certain and self.flags.copy else self.flags.copy
 
     def plan(self, device: DLDevice | None, **fields: bool) -> Plan:
         """Plan for a device, without the limits of the library."""
@@ -159,8 +164,13 @@ def to_library(
         return _anywhere(case), lambda: _after_refusals(case, anywhere=True)
     there = list(_there(case, wanted))
     if there[0].plan.error is not None or HOST not in [where for _, where in wanted]:
-        return there, list
+        return there, no_more
     return there, lambda: _after_refusals(case, anywhere=False)
+
+
+def no_more() -> list[Attempt]:
+    """Return no attempts, where none is left after a refusal."""
+    return []
 
 
 def _after_refusals(case: _Case, *, anywhere: bool) -> list[Attempt]:
@@ -176,7 +186,8 @@ def _after_refusals(case: _Case, *, anywhere: bool) -> list[Attempt]:
         and on_host.copies == 0  # else it has refused a copy
     ):
         # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
-        attempts.append(Attempt(_plan_on_host(case.source, who, True), HOST, copies=1))
+        plan = _plan_on_host(case.source, who, copy=True)
+        attempts.append(Attempt(plan, HOST, copies=1))
     if anywhere and not who.is_library:
         attempts.append(on_host._replace(as_array=True))
     return attempts

@@ -25,7 +25,7 @@ from sycl_ext._devices.placement import (
     place,
 )
 from sycl_ext._exchange import attempts
-from sycl_ext._exchange.attempts import Attempt, Flags, Wanted
+from sycl_ext._exchange.attempts import Attempt, Flags, Wanted, no_more
 from sycl_ext._negotiation.array_facts import ArrayFacts, read_facts
 from sycl_ext._negotiation.consumer_row import NARROW, Consumer
 from sycl_ext._negotiation.consumers import consumer_for
@@ -99,7 +99,14 @@ def resolve(consumer: Any, device: Any, usm_type: Any) -> Resolved:
         where = device if consumer is None else consumer
         devices: list[Wanted] = [(None, None)] if where is None else _read_devices(where)
         _check_kind(kind, devices)
-        return Resolved(None, devices, isinstance(where, list), _lasts(where), (), kind)
+        return Resolved(
+            target=None,
+            wanted=devices,
+            several=isinstance(where, list),
+            lasts=_lasts(where),
+            reads=(),
+            usm_type=kind,
+        )
     wanted = None if device is None else _read_devices(device)
     target = find_consumer(consumer, reads)
     if kind is not None:
@@ -107,7 +114,8 @@ def resolve(consumer: Any, device: Any, usm_type: Any) -> Resolved:
             f"usm_type={kind!r} is for a device as the consumer, and this is {target.row.title}; "
             f"pass as_tensor(x, usm_type={kind!r}) to it"
         )
-    return Resolved(target, wanted, False, target.lasts and _lasts(device), reads.all())
+    lasts = target.lasts and _lasts(device)
+    return Resolved(target, wanted, several=False, lasts=lasts, reads=reads.all())
 
 
 def _is_device(consumer: Any) -> bool:
@@ -169,7 +177,7 @@ def decide(resolved: Resolved, bits: int, copy: bool | None, host_copy: bool) ->
         planned = list(
             attempts.to_device(facts, devices, resolved.several, flags, resolved.usm_type)
         )
-        return _decision(facts, flags, _OURS, None, planned, list, reads)
+        return _decision(facts, flags, _OURS, None, planned, no_more, reads)
     who = target.row
     if resolved.wanted is None and not who.is_listed:
         planned, more = _for_unlisted(who, facts, flags)
@@ -181,7 +189,7 @@ def decide(resolved: Resolved, bits: int, copy: bool | None, host_copy: bool) ->
     refusal = who.refusal(facts, reads)
     if refusal is not None:
         planned = [Attempt(Plan(Route.REFUSE, refusal, BufferError))]
-        return _decision(facts, flags, who, target, planned, list, reads)
+        return _decision(facts, flags, who, target, planned, no_more, reads)
     planned, more = attempts.to_library(facts, who, resolved.wanted, flags, reads)
     return _decision(facts, flags, who, target, planned, more, reads)
 
@@ -225,7 +233,7 @@ def _decision(
     reads: Reads,
 ) -> Decision:
     if all(attempt.plan.error is not None for attempt in planned):
-        planned, more = [*planned, *more()], list
+        planned, more = [*planned, *more()], no_more
     first = next((place for place, attempt in enumerate(planned) if attempt.plan.error is None), -1)
     if first < 0:
         plan, step = refusal_of([attempt.plan for attempt in planned]), Step(Form.PYTHON)
@@ -242,7 +250,7 @@ def _step(
     is_on_host = attempt.device == HOST
     if target is None and not is_on_host:
         asked = True if attempt.copies else False if flags.copy is False else None
-        return Step(Form.ON_DEVICE, False, None, None, attempt.device, asked, attempt.usm_type)
+        return Step(Form.ON_DEVICE, device=attempt.device, copy=asked, usm_type=attempt.usm_type)
     if attempt.copies or attempt.compact or attempt.as_array or attempt.native is not None:
         return Step(Form.PYTHON)
     if target is None:
@@ -255,4 +263,4 @@ def _step(
     if attempt.device is not None or facts.entry is None:
         return Step(Form.PYTHON)
     call = target.described if takes_description(target, facts) else None
-    return Step(Form.TENSOR, who.drops_stream, call or target.call, target.then)
+    return Step(Form.TENSOR, waits=who.drops_stream, call=call or target.call, then=target.then)

@@ -117,7 +117,7 @@ def _read_group(*values: Any) -> Group:
         case ((int(), int(), int(), int()) as key, int(rank), int(size), float(timeout)) if (
             0 <= rank < size
         ):
-            return Group(None, BlockKey(*key), rank, size, timeout)
+            return Group(block=None, key=BlockKey(*key), rank=rank, size=size, timeout=timeout)
     raise ValueError(
         f"this is not a pickle of a sycl_ext.ipc.Group: it has {values!r}; use one version of "
         "sycl_ext in both processes"

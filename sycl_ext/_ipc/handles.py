@@ -118,7 +118,7 @@ NO_ELEMENTS = (
 def offer_of(handle: Handle) -> records.Offer:
     """Return the object that keeps the memory in its process, and counts the users."""
     keep = handle._keep
-    return keep if isinstance(keep, records.Offer) else records.Offer(b"", 0, keep)
+    return keep if isinstance(keep, records.Offer) else records.Offer(b"", nbytes=0, kept=keep)
 
 
 def _read_handle(*values: Any) -> Handle:
@@ -326,10 +326,21 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
         raise _not_shareable(t, place(None).device)
     device = by_id(t.entry_id)
     memory = _place_in(t, device, None if peer is None else Permission(peer))
-    layout = t.shape, t.dtype_name, t.readonly, t.strides, memory.nbytes, memory.offset
-    where = words_of(device), _core.entry(device.root_id).uuid
-    event = () if memory.event is None else tuple(memory.event.key)
-    return Handle(memory.mechanism, *layout, *where, memory.key, memory.exposed, event, memory.keep)
+    return Handle(
+        mechanism=memory.mechanism,
+        shape=t.shape,
+        dtype=t.dtype_name,
+        readonly=t.readonly,
+        _strides=t.strides,
+        _nbytes=memory.nbytes,
+        _offset=memory.offset,
+        _device=words_of(device),
+        _uuid=_core.entry(device.root_id).uuid,
+        _key=memory.key,
+        exposed=memory.exposed,
+        _event=() if memory.event is None else tuple(memory.event.key),
+        _keep=memory.keep,
+    )
 
 
 class _Place(NamedTuple):
@@ -337,29 +348,31 @@ class _Place(NamedTuple):
 
     mechanism: Literal["sycl", "shared memory"]
     key: BlockKey
-    nbytes: int
-    offset: int
-    exposed: int
-    event: records.Offer | None
-    keep: object
+    nbytes: int  # of the block
+    offset: int  # of the first element, in bytes
+    keep: object  # what keeps the memory in this process
+    exposed: int = 0  # `Handle.exposed`
+    event: records.Offer | None = None  # of pending work; None: there is none
 
 
 def _place_in(t: _core.TensorBase, device: Device, permission: Permission | None) -> _Place:
     """Return where the memory of an array is; BufferError: other processes cannot open it."""
     if isinstance(t.base, Block):
         _core.synchronize(t)
-        return _Place("shared memory", t.base.key, *_core.extent_in_block(t), 0, None, t)
+        nbytes, offset = _core.extent_in_block(t)
+        return _Place("shared memory", t.base.key, nbytes, offset, keep=t)
     if not _core.has_ipc(device._entry):
         raise _not_shareable(t, device)
     if lease := _core.lease_of(t):  # opened here, and shared by the process that made it
         event = events.before_opening(t, device._entry)
-        extent = _core.extent_in_block(t)
-        return _Place("sycl", lease.key, *extent, lease.exposed, event, (t, permission, event))
+        nbytes, offset = _core.extent_in_block(t)
+        keep = t, permission, event
+        return _Place("sycl", lease.key, nbytes, offset, keep, lease.exposed, event)
     export = _core.IpcExport(t)
     event = events.before_opening(t, device._entry)
     nbytes, offset = _core.extent_of_elements(t)
     offer = records.Offer(export.data, nbytes, (export, permission, event), t)
-    return _Place("sycl", offer.key, nbytes, offset, export.exposed, event, offer)
+    return _Place("sycl", offer.key, nbytes, offset, offer, export.exposed, event)
 
 
 def _not_shareable(t: _core.TensorBase, device: Device) -> BufferError:
@@ -444,9 +457,9 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
         if handle.mechanism == "shared memory":
             where = wanted or nearest(handle._device) or place(None).device
             _require_system_usm(where)
-            block = open_block(handle._key, handle._nbytes, handle.readonly)
+            block = open_block(handle._key, handle._nbytes, readonly=handle.readonly)
             return _view_of_block(block, where, **array)
-        entry = _exact(handle, wanted)._entry
+        entry = _device_of(handle, wanted)._entry
         data, record = records.borrow(handle._key, handle._nbytes)
         if own := records.own_arrays(data):
             tensor = _core.open_own(own[0], nbytes=handle._nbytes, **array)
@@ -496,7 +509,12 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
     return _core.open_ipc(where._entry, data, nbytes=nbytes, **array)
 
 
-def _exact(handle: Handle, wanted: Device | None) -> Device:
+def _device_of(handle: Handle, wanted: Device | None) -> Device:
+    """Return the device on which the memory was allocated; BufferError: it is not the wanted one.
+
+    A root device is found by its UUID, because the numbers of filter strings depend on the
+    environment of a process; only where its driver reports none, by the filter string.
+    """
     words, root_device = handle._device, None
     for root in roots():
         named = DeviceWords.of(root.filter_string)

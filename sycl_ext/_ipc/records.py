@@ -81,7 +81,8 @@ class Offer:
         self, data: bytes, nbytes: int, kept: object, array: TensorBase | None = None
     ) -> None:
         record = make_block(_SIZE)
-        record.write(_RECORD.pack(_MARK, False, nbytes, len(data)) + data)
+        has_arrived = False
+        record.write(_RECORD.pack(_MARK, has_arrived, nbytes, len(data)) + data)
         self.data, self.key = data, record.key
         self._memory = _Memory(weakref.ref(self), record, data, array, kept)
         _offered.add(self._memory)

@@ -116,7 +116,7 @@ def make_block(nbytes: int) -> Block:
 _SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
-def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
+def open_block(key: BlockKey, nbytes: int, *, readonly: bool) -> Block:
     """Return a block that another process has made."""
     path = f"/proc/{key.process}/fd/{key.descriptor}"
     try:

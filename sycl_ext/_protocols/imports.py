@@ -274,10 +274,10 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     if run.in_place:
         return _core.as_usm(tensor)
     if copy is True:
-        return move(tensor, placement, True, usm_type)
+        return move(tensor, placement, copy=True, usm_type=usm_type)
     try:
         # The producer has already made the one copy that is allowed.
-        return move(tensor, placement, False, usm_type)
+        return move(tensor, placement, copy=False, usm_type=usm_type)
     except CopyRefusedError as error:
         raise BufferError(
             f"from {announced}, where the {type(x).__name__} is, to the wanted device takes two "

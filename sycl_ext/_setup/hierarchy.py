@@ -21,11 +21,12 @@ _MODES = {
 }
 
 
-def explain_hierarchy(environment: Mapping[str, str], works: bool = False) -> list[str]:
+def explain_hierarchy(environment: Mapping[str, str], *, has_devices: bool = False) -> list[str]:
     """Return sentences about the effects of an environment, such as ``os.environ``, on device ids.
 
     One is about the hierarchy mode, one about each other variable that is set, and a warning about
-    each value that is known to go wrong, unless it `works` here: devices were listed.
+    each value that is known to go wrong, unless devices were listed here in spite of it
+    (`has_devices`).
     """
     hierarchy, mask, selector = (environment.get(name, "").strip() for name in VARIABLES)
     mode = hierarchy.upper() or "FLAT"
@@ -50,10 +51,10 @@ def explain_hierarchy(environment: Mapping[str, str], works: bool = False) -> li
             f"ZE_AFFINITY_MASK={mask} leaves only these Level Zero devices, and the ids start "
             f"again at 0: (14, 0) is then the first one that is left{note}"
         )
-    return lines + _explain_selector(selector, works)
+    return lines + _explain_selector(selector, has_devices=has_devices)
 
 
-def _explain_selector(selector: str, works: bool) -> list[str]:
+def _explain_selector(selector: str, *, has_devices: bool) -> list[str]:
     terms = [term.strip() for term in selector.split(";") if term.strip()]
     accepted = [term for term in terms if not term.startswith("!")]
     rejected = [term[1:] for term in terms if term.startswith("!")]
@@ -73,7 +74,7 @@ def _explain_selector(selector: str, works: bool) -> list[str]:
     backends = {term.partition(":")[0].lower() for term in accepted}
     hides_level_zero = any(term.lower().startswith("level_zero:*") for term in rejected)
     lists_no_level_zero = "opencl" in backends and not backends & {"*", "level_zero"}
-    if (hides_level_zero or lists_no_level_zero) and not works:
+    if (hides_level_zero or lists_no_level_zero) and not has_devices:
         lines.append(
             "warning: with the 2026.2 wheels of the runtime a selector without Level Zero ends in "
             '"UR adapter initialization failed"; use "*:cpu" or "opencl:*;level_zero:*"'

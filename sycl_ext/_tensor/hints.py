@@ -92,11 +92,12 @@ def advise(x: Any, advice: Advice, /, *, undo: bool = False) -> bool:
     """
     check_word("advice", advice, get_args(Advice))
     tensor = _core.find_memory(sources.strong(x), copy=False)
-    given_back = check_flag("undo", undo)
+    check_flag("undo", undo)
     backend = _backend_with_hints(tensor)
     if backend is None:
         return False
-    _core.advise(tensor, ADVICE[backend][advice][given_back])
+    to_give, to_take_back = ADVICE[backend][advice]
+    _core.advise(tensor, to_take_back if undo else to_give)
     return True
 
 

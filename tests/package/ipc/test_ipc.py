@@ -370,7 +370,10 @@ def test_ctrl_c_leaves_no_file_open(open_files, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # of `__del__`; pytest keeps frames
     block = shared_memory.make_block(8)
     before = open_files()
-    for make in (shared_memory.make_block, lambda n: shared_memory.open_block(block.key, n, True)):
+    for make in (
+        shared_memory.make_block,
+        lambda n: shared_memory.open_block(block.key, n, readonly=True),
+    ):
         for step in itertools.count():
             steps = itertools.count()
 

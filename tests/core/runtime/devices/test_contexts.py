@@ -243,4 +243,6 @@ def test_hierarchy_variables_are_explained(environment, words):
     for line, word in zip(lines, words, strict=True):
         assert re.search(word, line), line
     assert any(name in " ".join(lines) for name in VARIABLES)
-    assert explain_hierarchy(environment, works=True) == [x for x in lines if "warning" not in x]
+    assert explain_hierarchy(environment, has_devices=True) == [
+        x for x in lines if "warning" not in x
+    ]
