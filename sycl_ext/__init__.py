@@ -9,7 +9,9 @@ from sycl_ext._setup import checkout as _checkout
 from sycl_ext._setup import icd as _icd
 from sycl_ext._setup import public as _public
 
-_checkout.give_way(__name__, __path__[0])  # what follows is harmless after that
+# In sources that were not built, the importing code gets the installed package. This module then
+# still runs to its end, which changes nothing.
+_checkout.give_way(__name__, __path__[0])
 _icd.add_embedded_cpu()  # before the SYCL runtime lists devices
 
 __version__ = "0.1.0"

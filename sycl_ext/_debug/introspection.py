@@ -93,8 +93,9 @@ _PACKAGE = __file__.rpartition("_debug")[0]  # frames in its files are left out 
 _MAX_FRAMES = 8
 
 
-#: The traced exports, oldest first. Its deleter marks an export as ended, and does no more: it may
-#: run without the GIL, in a thread that others wait for.
+#: The traced exports by number, oldest first. The deleter of an export only marks it as ended: it
+#: may run without the GIL, in a thread that others wait for. `remember` removes those that have
+#: ended, so there are at most twice as many as live exports, and a hundred.
 _exports: dict[int, tuple[_core.ExportMark, ExportOrigin]] = {}
 _numbers = itertools.count()
 

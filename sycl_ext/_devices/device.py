@@ -297,8 +297,9 @@ def _read_partition(partition: Any) -> tuple[str, list[int]]:
     return "equally" if equally else "counts", counts
 
 
+#: The `Device` of each entry. The table keeps its entries until the process ends, and so does this.
 _by_id: dict[int, Device] = {}
-#: Entry id of every `Device`; the fast path looks devices up here.
+#: The entry id of each of these devices: the core looks up here what ``device=`` is given.
 ids: dict[Device, int] = {}
 
 

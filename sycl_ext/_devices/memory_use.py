@@ -10,7 +10,7 @@ from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 from sycl_ext._negotiation.kinds import is_int
 
-#: Other functions that release memory.
+#: What `release_cached` calls besides the core: modules of `ipc` add a function each at import.
 released_with: list[Callable[[], object]] = []
 
 
@@ -66,7 +66,7 @@ def statistics(device: Any = None, /) -> dict[tuple[Device | None, str], Statist
     return usage
 
 
-#: The function that an allocation calls before it fails, by entry.
+#: The function that an allocation calls before it fails, by entry: one for each device at most.
 _on_pressure: dict[int, Callable[[int], object]] = {}
 
 

@@ -15,7 +15,7 @@ from sycl_ext._setup.runtimes import warn_of_others
 NO_SYNC: Final = -1
 
 #: Stands for the queue of a producer that may use another SYCL runtime.
-OTHER_RUNTIME: Final = NotImplemented
+OTHER_RUNTIME: Final = object()
 
 
 def address_in_dpctl(obj: object, name: str) -> int | None:

@@ -41,13 +41,9 @@ def _overlap(tensor: _core.TensorBase, other: _core.TensorBase) -> bool:
 
 def _extent(tensor: _core.TensorBase) -> tuple[int, int]:
     """Return the first address of the elements, and the one after the last."""
-    steps = [
-        stride * (length - 1) * tensor.itemsize
-        for stride, length in zip(tensor.strides, tensor.shape, strict=True)
-    ]
-    first = tensor.ptr + sum(step for step in steps if step < 0)
-    last = tensor.ptr + sum(step for step in steps if step > 0)
-    return first, last + tensor.itemsize
+    nbytes, offset = _core.extent_of_elements(tensor)
+    lowest = tensor.ptr - offset
+    return lowest, lowest + nbytes
 
 
 def _bits(tensor: _core.TensorBase) -> bytes:

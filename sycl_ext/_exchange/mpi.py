@@ -33,6 +33,7 @@ SIZES = (1, 128, 256, 4096, 64 << 10, 4 << 20, 64 << 20)
 NAMES = {"level_zero": "level_zero", "cuda": "cuda", "hip": "rocm"}
 #: Variables that a launcher sets for its ranks; without them a process is an MPI job of its own.
 LAUNCHERS = ("PMI", "PMIX_", "OMPI_", "PRTE_", "HYD", "PALS_", "SLURM_", "MPI_LOCAL", "I_MPI_HYDRA")
+#: The one key under which communicators keep results; empty before the first use (`_keyval`).
 _keyvals: list[int] = []
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 

@@ -136,7 +136,8 @@ def _nothing() -> None:
     pass
 
 
-#: Memory that MPI may still read and write: a dropped request keeps its memory.
+#: Requests that are not done, whose memory MPI may still read and write. One that the program drops
+#: stays here for good, because MPI does not say when it is done.
 _pending: set[StagedRequest] = set()
 
 

@@ -27,20 +27,25 @@ if TYPE_CHECKING:
 
 #: 1: events are used. They are an experiment as long as only a simulated driver has shown them.
 _SWITCH = "SYCL_EXT_IPC_EVENTS"
-#: The key of an event of another process that comes before, and the most that a record names.
+#: The place of an event in a record: its `BlockKey`. A record names the places of at most so many
+#: events of other processes that come before its own.
 _PLACE = struct.Struct("<4Q")
-_NAMED = 64
+_MOST_PLACES = 64
 
 
 def before_opening(tensor: _core.TensorBase, entry: _core.Entry) -> records.Offer | None:
-    """Return the event after which others may use a tensor; None: they may now, by a wait."""
+    """Return the event after which others may use a tensor.
+
+    None: they may use it now. No work was pending, or this call has waited for it, where events are
+    not used.
+    """
     if _why_none(entry):
         _core.synchronize(tensor)
         return None
     made = _core.event_of_work([tensor])
     if made is None:
         return None
-    places = made.places_before[:_NAMED]
+    places = made.places_before[:_MOST_PLACES]
     data = bytes([len(places)]) + b"".join(places) + made.data
     return records.Offer(data, records.EVENT, made)
 

@@ -124,8 +124,9 @@ def _read_group(*values: Any) -> Group:
     )
 
 
-#: Blocks of groups that were sent, and that not all ranks have joined: `multiprocessing` drops the
-#: arguments of a process that it has started.
+#: Blocks of groups that were sent, and that not all ranks have joined. `multiprocessing` drops the
+#: arguments of a process that it has started, so without this a rank would find no block. They are
+#: dropped when all ranks have joined; a group that a rank never joins stays.
 _kept: dict[BlockKey, tuple[Block, int]] = {}
 
 
@@ -197,7 +198,8 @@ def require_timeout(timeout: Any) -> float:
 # ---- groups of others ----------------------------------------------------------------------------
 
 #: Calls of MPI that are not complete: the communicator, and the buffers and requests.  After a
-#: timeout or Ctrl-C, MPI may still write there, and the ranks may be at different places.
+#: timeout or Ctrl-C, MPI may still write there, and the ranks may be at different places. Later
+#: calls with that communicator are refused, so each has at most one entry.
 _pending: list[tuple[Any, list[Any]]] = []
 
 

@@ -267,11 +267,11 @@ def _view_of_block(
 def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     """Return a handle with which another process opens the memory of an array.
 
-    Nothing is copied: each process sees writes of the other. Pending work on the array is waited
-    for here, or by an event, by the queue of the tensor that `ipc.open` returns (`why_no_events`
-    says where). The processes must synchronise later writes themselves, for example by another
-    handle: that of a tensor from `ipc.open` leads to the same memory, after the work of this
-    process.
+    Nothing is copied: each process sees writes of the other. This call waits for pending work on
+    the array; on devices with events (`why_no_events`) the queue of the tensor that `ipc.open`
+    returns waits for it instead. The processes must synchronise later writes themselves, for
+    example by another handle: that of a tensor from `ipc.open` leads to the same memory, after the
+    work of this process.
 
     Parameters
     ----------

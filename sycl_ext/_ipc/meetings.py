@@ -26,13 +26,15 @@ _PAGE = 4096
 _PROCESS, _START, _ARRIVED, _LEFT, _REMAINING = range(5)
 #: Why a rank has left, although its process runs.
 _DROPPED, _FAILED = 1, 2
-#: Of barriers by turns, because a rank may come to the next one before the others have read: the
-#: length of what a rank tells the others, and the bytes.
+#: Where in its page a rank writes what it tells the others at a barrier, a word with the length and
+#: then the bytes, and the most bytes. There are two such places, used by turns: a rank may come to
+#: the next barrier while others still read what it told at this one.
 _TOLD_AT, _TOLD = (64, 320), 248
 _CHUNK_AT = 576
 _CHUNK = _PAGE - _CHUNK_AT
 
-#: Seconds between two looks: at once a few times, then rarer, because processors may be few.
+#: A waiting rank looks a few times without a pause. It then sleeps between two looks, longer each
+#: time, because another rank may need its processor: the first and the longest pause in seconds.
 _SHORTEST, _LONGEST = 50e-6, 1e-3
 _AT_ONCE = 20
 #: Seconds between two questions whether the missing ranks still run.

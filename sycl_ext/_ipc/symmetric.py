@@ -153,9 +153,10 @@ class _Order:
         self._finished = meeting.completed
 
     def _meet(self, meeting: Meeting, timeout: float) -> None:
-        """Meet twice: to tell the events, and when all have opened them, because a rank may leave.
+        """Meet twice: first each rank tells its event, then all ranks have opened all events.
 
-        So an odd number of meetings is completed only while this rank opens events.
+        A rank that came back from the first meeting at once might end, and its event with it. The
+        number of completed meetings is odd only in between, while this rank opens events.
         """
         if meeting.completed % 2 == 0:
             event = None

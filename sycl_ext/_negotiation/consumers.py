@@ -30,7 +30,8 @@ def _jax_narrows() -> tuple[str, ...]:
 
 
 def _torch_usm_types() -> tuple[str, ...]:
-    xpu = getattr(sys.modules.get("torch"), "xpu", None)  # asked in each exchange: no call of ours
+    # Without a call of `loaded`, because every exchange with torch runs this.
+    xpu = getattr(sys.modules.get("torch"), "xpu", None)
     return ("device",) if xpu is not None and xpu.is_available() else ()
 
 

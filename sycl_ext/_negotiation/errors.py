@@ -31,8 +31,8 @@ class SyclError(RuntimeError):
     __module__ = "sycl_ext"
 
 
-#: After a refusal another way is tried, so endless recursion would not end, and the failure of a
-#: copy would be lost, because it is raised only once.
+#: Exceptions that no library answers with. After a refusal another way is tried: endless recursion
+#: would then not end, and the failure of a copy would be lost, because it is raised only once.
 _NO_REFUSALS: Final = (RecursionError, SyclError)
 
 

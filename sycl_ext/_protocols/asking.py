@@ -57,7 +57,8 @@ def ask_view(
 ) -> _core.TensorBase | None:
     """Return a view of the memory in its place; None: it was refused, or the device is unknown."""
     named = resolve(device)
-    if facts & Facts.MAY_WITHHOLD and _ask(refusals, lambda: _require_not_withheld(x)):
+    may_withhold = facts & Facts.MAY_WITHHOLD
+    if may_withhold and _ask(refusals, lambda: _require_not_withheld(x)) is _REFUSED:
         return None
     has_name = named.native is not None or named.is_host or named.may_be_host
     if device[0] != DeviceType.ONE_API and not has_name:

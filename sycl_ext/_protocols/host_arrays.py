@@ -41,6 +41,7 @@ def _exchanged_dtype(dtype: np.dtype[Any]) -> str:
 
 
 def from_buffer(x: Any) -> _core.TensorBase:
+    """Return the memory of an object with the buffer protocol; TypeError: it has none."""
     try:
         view = memoryview(x)
     except TypeError:
@@ -62,6 +63,7 @@ def from_buffer(x: Any) -> _core.TensorBase:
 
 
 def has_buffer(x: Any) -> bool:
+    """Whether an object has the buffer protocol, even if it refuses a buffer now."""
     try:
         memoryview(x)
     except TypeError:

@@ -87,8 +87,8 @@ def read_description_first(run: Import) -> Answer:
 def read_numpy_subclass(run: Import) -> Answer:
     """Read an array of a subclass of NumPy's that has NumPy's `__dlpack__`.
 
-    The garbage collector does not see the reference of NumPy's capsules to the array, which may be
-    part of a cycle.
+    As a capsule of NumPy's, an array that is part of a cycle would never be freed: the garbage
+    collector does not see the reference that the capsule has to the array.
     """
     if not run.facts & Facts.IS_NDARRAY or type(run.x) is np.ndarray:
         return None

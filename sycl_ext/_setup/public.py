@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-def load(module: str, name: str, found_in: str) -> object:
-    """Return a public object of a module, with its public module as ``__module__``."""
+def load(module: str, name: str, namespace: str) -> object:
+    """Return an object of a module, and make it an attribute of the namespace that publishes it."""
     with startup.loading:
         if module != "_setup.paths":  # for builds of C++ extensions, without a SYCL runtime
             startup.load_core()
         value: object = getattr(imported(module), name)
     if callable(value):
-        value.__module__ = found_in
-    setattr(sys.modules[found_in], name, value)
+        value.__module__ = namespace
+    setattr(sys.modules[namespace], name, value)
     return value
 
 

@@ -9,6 +9,7 @@ from sycl_ext import _core
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._setup import icd
 
+#: The files of other runtimes that the user was warned of; each is loaded, so they are few.
 _told: set[str] = set()
 #: Packages whose frames are not the user's code.
 _NOT_THE_USERS = ("sycl_ext.", "sycl_ext_dask.", "importlib.")

@@ -26,7 +26,7 @@ loading = _thread.RLock()
 #: Modules of other code use the package while they are loaded, so waiting for them could deadlock.
 WAITED_FOR = (f"{PACKAGE}.", "dpctl.")
 
-
+#: Whether `load_core` has connected the core to the package; changed only while `loading` is held.
 _is_connected = False
 
 
@@ -57,7 +57,8 @@ _interrupted = False  # Ctrl-C came while the last fork waited
 
 def _finish_imports() -> None:
     """Wait before a fork: its child would keep the locks of imports of other threads for ever."""
-    # The fork has taken it if `logging` was imported after this module; dpctl's import needs it.
+    # `logging` takes its lock for a fork as well, before this function runs if it was imported
+    # after this module. Another thread may need that lock to end its import of dpctl.
     lock = getattr(sys.modules.get("logging"), "_lock", None)
     taken = lock if lock and lock._is_owned() else None
     if not taken:

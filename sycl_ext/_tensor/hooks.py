@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects the core to the package.  Imported by ``_core.py``."""
+"""Connects the core to the package, once: `startup.load_core` calls `connect`."""
 
 import atexit
 

@@ -77,10 +77,8 @@ def words_of(device: Device) -> DeviceWords:
     entry: Device | None = device
     while entry is not None and entry.kind != "root":
         if entry.kind == "sub_device":
-            if (
-                entry.partition_index is None
-            ):  # the sub-device cannot be identified: use the whole device
-                path.clear()
+            if entry.partition_index is None:
+                path.clear()  # it cannot be found in another process: use the device that it is of
             else:
                 path.append((entry.partition, entry.partition_index))
         elif entry._entry.composite:
@@ -211,7 +209,7 @@ class _Pickled(NamedTuple):
 def load(version: Any, *fields: Any) -> _core.TensorBase:
     """Make a tensor from the fields of a pickle, after checking all of them."""
     pickled = _read(version, fields)
-    placement = _check_device(pickled.device)
+    placement = _placement_for(pickled.device)
     kind = kind_of_copy(pickled.usm_type, placement.device.usm_types, moves=False)
     entry, queue, given = placement.device._entry, placement.queue, pickled.elements()
     tensor = _core.allocate(entry, kind, pickled.dtype, given.shape, "C", queue=queue)
@@ -274,7 +272,8 @@ def _check_buffer(buffer: Any, nbytes: int) -> memoryview:
     return data
 
 
-def _check_device(device: Any) -> Placement:
+def _placement_for(device: Any) -> Placement:
+    """Return where to unpickle a tensor, after checking the device that its pickle names."""
     try:
         words = None if device is None else description.read_words(device)
     except ValueError as error:
