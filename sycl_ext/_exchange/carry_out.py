@@ -12,7 +12,7 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import LOGGED, note
 from sycl_ext._exchange.attempts import Attempt, copy_entry
 from sycl_ext._exchange.copies import check_no_copy
-from sycl_ext._exchange.decisions import Decision, facts_of, takes_description
+from sycl_ext._exchange.decisions import Decision, array_facts_of, takes_description
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import is_refusal, refusal_by
 from sycl_ext._negotiation.kinds import capsule_name, is_capsule
@@ -86,7 +86,7 @@ def _hand_over(target: Target, handed: Any, is_library: bool) -> Any:
     try:
         call = target.call
         if target.described is not None and isinstance(handed, Tensor):
-            call = target.described if takes_description(target, facts_of(handed)) else call
+            call = target.described if takes_description(target, array_facts_of(handed)) else call
         return target.finish(call(handed))
     except Exception as error:
         by_consumer = is_library or isinstance(error, BufferError) or _was_refused(requests)

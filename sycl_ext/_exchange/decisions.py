@@ -218,7 +218,7 @@ def takes_description(target: Target, facts: ArrayFacts) -> bool:
     return is_plain and is_on_root and facts.usm_type != "system"
 
 
-def facts_of(tensor: _core.TensorBase) -> ArrayFacts:
+def array_facts_of(tensor: _core.TensorBase) -> ArrayFacts:
     """Return what a decision may know of a tensor."""
     return read_facts(_core.array_facts(tensor), _DTYPES)
 

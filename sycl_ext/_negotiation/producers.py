@@ -7,7 +7,7 @@ protocol.
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from sycl_ext._negotiation.errors import SuppressRefusals, is_of_signal_handler
@@ -269,9 +269,25 @@ PRODUCERS: tuple[Producer, ...] = (
 )
 
 
-def known(cls: type, trait: str) -> bool:
-    """Return whether a row of the table has a trait for a class or one of its bases."""
-    return any(is_of(base, trait) for base in cls.__mro__)
+def has_trait(cls: type, trait: str) -> bool:
+    """Return whether the library that defines a class has a trait: a field of its row is set."""
+    return any(getattr(row, trait) and _defines(row, cls) for row in PRODUCERS)
+
+
+def inherits_trait(cls: type, trait: str) -> bool:
+    """Return whether a class, or one of its bases, is of a library with a trait."""
+    return any(has_trait(base, trait) for base in cls.__mro__)
+
+
+def _defines(row: Producer, cls: type) -> bool:
+    return f"{cls.__module__}.".startswith(f"{row.package}.")
+
+
+def _rows_of(x: object) -> Iterator[Producer]:
+    """Yield the rows of the libraries that the class of an object or one of its bases is from."""
+    for row in PRODUCERS:
+        if any(_defines(row, base) for base in type(x).__mro__):
+            yield row
 
 
 def definer(cls: type, *names: str) -> type | None:
@@ -300,9 +316,8 @@ def definer(cls: type, *names: str) -> type | None:
 
 def why_withheld(x: Any) -> str | None:
     """Return why an array must not be asked for its memory; None: it may be asked."""
-    modules = [f"{base.__module__}." for base in type(x).__mro__]
-    for row in PRODUCERS:
-        if row.withheld and any(module.startswith(f"{row.package}.") for module in modules):
+    for row in _rows_of(x):
+        if row.withheld is not None:
             return row.withheld(x)
     return None
 
@@ -318,16 +333,8 @@ def advice_for(x: Any) -> str:
     >>> advice_for({})
     ''
     """
-    modules = [f"{base.__module__}." for base in type(x).__mro__]
-    for row in PRODUCERS:
-        if any(module.startswith(f"{row.package}.") for module in modules):
-            way_out = row.advice(x) if callable(row.advice) else row.advice
-            if way_out:
-                return f"; {way_out}"
+    for row in _rows_of(x):
+        way_out = row.advice(x) if callable(row.advice) else row.advice
+        if way_out:
+            return f"; {way_out}"
     return ""
-
-
-def is_of(cls: type, trait: str) -> bool:
-    """Return whether a class itself belongs to a library with a trait."""
-    module = f"{cls.__module__}."
-    return any(module.startswith(f"{row.package}.") for row in PRODUCERS if getattr(row, trait))

@@ -10,7 +10,7 @@ import numpy as np
 from sycl_ext import _core
 from sycl_ext._devices import queues
 from sycl_ext._negotiation.errors import is_of_signal_handler
-from sycl_ext._negotiation.producers import definer, is_of, known
+from sycl_ext._negotiation.producers import definer, has_trait, inherits_trait
 
 
 class Facts(IntFlag):
@@ -18,14 +18,14 @@ class Facts(IntFlag):
 
     FROM_DLPACK = auto()  # the core may ask for a view by DLPack
     AS_TENSOR = auto()  # the same, where other protocols are allowed
-    SHOWS_QUEUE = auto()
-    HAS_LAZY_STATE = auto()
+    SHOWS_QUEUE = auto()  # `producer_queue` may find the queue that it works on
+    HAS_LAZY_STATE = auto()  # it may need autograd, or have the conjugate or the negative bit set
     IS_BASE = auto()  # the array keeps its memory alive, and so is the base of a view
     HAS_TABLE = auto()  # its C exchange table is not older than its ``__dlpack__``
     IS_TENSOR = auto()  # of this package, with DLPack methods of this package
     DLPACK_FIRST = auto()  # before ``__sycl_usm_array_interface__``
-    IMMUTABLE = auto()
-    MAY_WITHHOLD = auto()
+    IMMUTABLE = auto()  # `Producer.immutable`
+    MAY_WITHHOLD = auto()  # `Producer.withheld` has to be asked first
     DESCRIBES = auto()  # the description is not older than ``__dlpack__``
     IS_NDARRAY = auto()  # of NumPy, with DLPack methods of NumPy
 
@@ -51,11 +51,11 @@ def facts_of_class(cls: type) -> int:
     has_table = _is_not_overridden(cls, TABLE_METHODS, dlpack) and not _intercepts_torch(cls)
     describes = _is_not_overridden(cls, DESCRIPTION_METHODS, dlpack)
     is_ndarray = issubclass(cls, np.ndarray) and dlpack is np.ndarray
-    immutable = known(cls, "immutable")
-    may_withhold = known(cls, "withheld")
+    immutable = inherits_trait(cls, "immutable")
+    may_withhold = inherits_trait(cls, "withheld")
     # Not where a subclass describes its memory by a method of its own.
     owners = [definer(cls, name) for name in (*DLPACK_METHODS, DESCRIPTION_METHODS[0])]
-    dlpack_first = all(owner and is_of(owner, "waits_in_description") for owner in owners)
+    dlpack_first = all(owner and has_trait(owner, "waits_in_description") for owner in owners)
     lazy = [name for name in ("requires_grad", "is_conj", "is_neg") if definer(cls, name)]
     from_dlpack = (
         (method is not None or has_table)

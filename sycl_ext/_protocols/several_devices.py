@@ -20,22 +20,22 @@ def import_to_any(
     devices = available_devices(names)
     placements = [place(device) for device in devices]
     try:
-        source = _core.find_memory(x, copy=False, dlpack_only=dlpack_only)
+        found = _core.find_memory(x, copy=False, dlpack_only=dlpack_only)
     except BufferError:
         if copy is False or is_capsule(x):
             raise
-        source = None
-    if source is None:  # no view, but the producer may copy to one of the devices
+        found = None
+    if found is None:  # no view, but the producer may copy to one of the devices
         return _import_to_first(x, devices, copy, usm_type, dlpack_only)
-    facts = sources.facts_of(source)
+    source = sources.source_of(found)
     where = [placement.device.__dlpack_device__() for placement in placements]
     plans = [
-        replace(sources.plan_for(facts, device, copy, ours=True, usm_type=usm_type), device=device)
+        replace(sources.plan_for(source, device, copy, ours=True, usm_type=usm_type), device=device)
         for device in where
     ]
     chosen = cheapest(plans).check()
     first = next(i for i, device in enumerate(where) if device == chosen.device)
-    return move(source, placements[first], copy, usm_type)
+    return move(found, placements[first], copy, usm_type)
 
 
 def _import_to_first(

@@ -14,8 +14,8 @@ from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.rules import Plan, Request, Route, Source, kind_of_copy, plan
 
 
-def facts_of(tensor: _core.TensorBase) -> Source:
-    """Describe a tensor to the negotiation; makes no copy."""
+def source_of(tensor: _core.TensorBase) -> Source:
+    """Return what the rules know of a tensor; makes no copy."""
     entry = None if tensor.entry_id is None else _core.entry(tensor.entry_id)
     return Source(
         device=tensor.__dlpack_device__(),

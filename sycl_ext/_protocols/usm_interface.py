@@ -14,7 +14,7 @@ from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.kinds import capsule_name, is_capsule
-from sycl_ext._negotiation.producers import definer, is_of
+from sycl_ext._negotiation.producers import definer, has_trait
 from sycl_ext._protocols.dtypes import TYPESTRS, name_from_typestr
 from sycl_ext._protocols.sources import compact_strides
 
@@ -69,7 +69,7 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
         raise BufferError(f"data and offset give {pointer}, which is not an address")
     device, queue = _read_syclobj(fields["syclobj"], pointer)
     described_by = definer(type(obj), "__sycl_usm_array_interface__") or type(obj)
-    readonly = bool(flag) != is_of(described_by, "inverted_readonly")
+    readonly = bool(flag) != has_trait(described_by, "inverted_readonly")
     return _core.borrow(pointer, name, shape, strides, readonly, obj, device._entry, queue)
 
 

@@ -24,7 +24,7 @@ import environments
 import samples
 import sycl_ext as sx
 from sycl_ext._exchange import attempts
-from sycl_ext._exchange.decisions import facts_of
+from sycl_ext._exchange.decisions import array_facts_of
 from sycl_ext._negotiation.consumers import MAX_ALIGNMENT
 from sycl_ext._protocols import sources
 
@@ -85,8 +85,8 @@ def test_facts_in_the_core_are_the_attributes_of_the_tensor(usm_type, private):
     on_queue = sx.zeros((4, 6), device=dpctl.SyclQueue(sx.device().sycl_device))
     for tensor in (base, base.as_readonly(), sx.host_view(base), system, on_queue):
         for x in (tensor, tensor[::-1], tensor[:, ::2], tensor.T, tensor[:0], tensor[1, 1]):
-            facts = facts_of(x)
-            assert attempts.source_of(facts) == sources.facts_of(x)
+            facts = array_facts_of(x)
+            assert attempts.source_of(facts) == sources.source_of(x)
             assert (facts.dtype, facts.ndim) == (x.dtype_name, x.ndim)
             assert (facts.c_contiguous, facts.f_contiguous) == (x.c_contiguous, x.f_contiguous)
             assert (facts.empty, facts.own_queue) == (x.size == 0, tensor is on_queue)

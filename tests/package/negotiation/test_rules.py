@@ -308,13 +308,13 @@ def test_export_follows_the_plan(name, private, halves):
         wanted = outcome(lambda asked=asked: exports.export(tensor, *asked.values()))
         if isinstance(wanted, dict) and wanted["copied"] is False and not wanted["versioned"]:
             # A legacy capsule cannot say that it is a copy; whether it is one, the plan says.
-            planned = sources.plan_for(sources.facts_of(tensor), device, copy, versioned=False)
+            planned = sources.plan_for(sources.source_of(tensor), device, copy, versioned=False)
             if planned.copies:
                 result["data"] = wanted["data"] = None
         assert result == wanted, asked
         if isinstance(result, dict):
             planned = sources.plan_for(
-                sources.facts_of(tensor), device, copy, versioned=result["versioned"]
+                sources.source_of(tensor), device, copy, versioned=result["versioned"]
             )
             assert planned.error is None, asked
             assert result["device"] == (device or tensor.__dlpack_device__()), asked
