@@ -18,6 +18,7 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import device as find_device
+from sycl_ext._negotiation.errors import message_of
 from sycl_ext._negotiation.kinds import ALLOCATED, UsmType
 from sycl_ext._setup import child
 from sycl_ext._tensor.host_view import host_view
@@ -169,7 +170,8 @@ def check(comm: Any, /, device: Any = None) -> Check:
     try:
         root = find_device(find_device(device).root_id)
     except Exception as error:
-        _agreed(comm, str(error))  # the other ranks wait for an answer
+        # The other ranks wait for an answer, and "" would say that nothing is wrong.
+        _agreed(comm, message_of(error) or type(error).__name__)
         raise
     if unclaimed := _agreed(comm, _claim(comm, root)):
         return Check(unclaimed)

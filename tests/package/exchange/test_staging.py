@@ -189,3 +189,19 @@ def test_request_that_is_never_made_keeps_no_memory():
     assert [staging._pending.pop()._memory.shape, *staging._pending] == [tensor.shape]
     with pytest.raises(BufferError, match="stage it with mode 'r'"):
         sx.mpi.staged_request(tensor.as_readonly(), "w", Request)
+
+
+def test_other_ranks_are_told_of_an_error_without_a_text():
+    """They would take "" for the answer that nothing is wrong, and wait in the next step."""
+
+    class Spec:
+        @property
+        def sycl_queue(self):
+            raise ValueError
+
+    comm = Mock()
+    comm.Is_inter.return_value = False
+    comm.allgather.side_effect = lambda reason: [reason]
+    with pytest.raises(ValueError, match="^$"):
+        mpi.check(comm, Spec())
+    comm.allgather.assert_called_once_with("ValueError")
