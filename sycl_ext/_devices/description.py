@@ -35,6 +35,11 @@ class DeviceWords(NamedTuple):
         backend, device_type, number = filter_string.split(":")
         return cls(backend, device_type, int(number), tuple(path))
 
+    def __str__(self) -> str:
+        """Return a text for errors, such as ``"level_zero:gpu:1 (numa, number 0)"``."""
+        steps = [f" ({partition}, number {number})" for partition, number in self.path]
+        return "".join((f"{self.backend}:{self.device_type}:{self.number}", *steps))
+
 
 def read_words(value: Any) -> DeviceWords:
     """Read a description from another process; ValueError if it is not valid."""

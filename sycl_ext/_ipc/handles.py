@@ -526,7 +526,7 @@ def _device_of(handle: Handle, wanted: Device | None) -> Device:
     sub_device = None if root_device is None else sub_device_at(root_device, words.path)
     if sub_device is None or words_of(sub_device).path != words.path:
         raise BufferError(
-            f"the memory is on {'/'.join(map(str, words))}, which this process does not have; "
+            f"the memory is on {words}, which this process does not have; "
             "ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK decide which devices a process has"
         )
     if wanted is not None:

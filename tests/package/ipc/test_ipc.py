@@ -343,8 +343,12 @@ def test_shared_memory_cannot_shrink():
 def test_handle_of_another_machine_is_refused():
     memory = sx.ipc.handle(shared())
     own = replace(memory, mechanism="sycl", _uuid=b"of another one")
-    with pytest.raises(BufferError, match="this process does not have"):
-        sx.ipc.open(own)
+    whole = "opencl:cpu:0, which this process does not have"
+    sub_device = re.escape("opencl:cpu:0 (numa, number 1), which this process does not have")
+    for path, text in (((), whole), ((("numa", 1),), sub_device)):
+        of_path = replace(own, _device=own._device._replace(path=path))
+        with pytest.raises(BufferError, match=text):
+            sx.ipc.open(of_path)
     here = replace(own, _uuid=sx.device()._entry.uuid)
     with pytest.raises(BufferError, match="the block has 96 bytes, and the handle names 4096"):
         sx.ipc.open(here)  # shared host memory is not a record of a SYCL handle
