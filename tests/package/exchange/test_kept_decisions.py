@@ -2,17 +2,14 @@
 """The answers that `exchange` keeps for a consumer and for the facts of an array.
 
 Each test asks once, changes something that the answer depends on, and asks again. That a kept
-answer is the one of `explain`: ``test_one_decision.py``.
+answer is the one of `explain`: ``test_one_decision.py``. What the answers keep alive, and threads:
+``test_kept_decision_lifetimes.py``.
 """
 
 import functools
-import gc
 import importlib
-import os
 import sys
-import threading
 import types
-import weakref
 
 import dpctl
 import dpnp
@@ -38,15 +35,6 @@ def usm():
 def named(result):
     """A ``from_dlpack`` that tells who was called."""
     return lambda x: (result, np.from_dlpack(x))
-
-
-@pytest.fixture
-def library(monkeypatch):
-    """A module that others find by its name, so that answers for it are kept."""
-    module = types.ModuleType(NAME)
-    module.from_dlpack = lambda x: np.from_dlpack(x)
-    monkeypatch.setitem(sys.modules, NAME, module)
-    return module
 
 
 # ---- that answers are kept -----------------------------------------------------------------------
@@ -317,6 +305,7 @@ def test_consumer_that_refuses_now_and_then_gets_the_next_form(library):
 
     def from_dlpack(x):
         forms.append(type(x))
+        # The third exchange is refused once, and the fourth each time: the view, and then the copy.
         if len(forms) in (3, 5, 6, 7):
             raise ValueError("not now")
         return x.ptr
@@ -353,149 +342,3 @@ def test_elements_of_less_than_a_byte_are_refused_each_time():
             sx.exchange(tensor, np)
         assert sx.explain(tensor, np).error is not None
         assert sx.exchange(tensor.view(torch.uint8), np).tolist() == [0, 1, 2, 3]
-
-
-def test_refused_array_goes_when_its_exception_does(library):
-    """No kept answer, and no cycle, keeps the array alive."""
-    library.from_dlpack = lambda x: 1 / 0
-    for _ in range(2):
-        tensor = usm()
-        gone = weakref.ref(tensor)
-        gc.disable()
-        try:
-            with pytest.raises(sx.ExchangeError):
-                sx.exchange(tensor, library)
-            del tensor
-            assert gone() is None
-        finally:
-            gc.enable()
-
-
-# ---- what is kept alive --------------------------------------------------------------------------
-
-
-def test_closure_is_not_kept():
-    def function(x):
-        return np.from_dlpack(x, device="cpu")
-
-    sx.exchange(usm(), function)
-    gone = weakref.ref(function)
-    del function
-    assert gone() is None
-
-
-def test_module_that_was_unloaded_is_forgotten():
-    module = sys.modules[NAME] = types.ModuleType(NAME)
-    module.from_dlpack = lambda x: x.ptr
-    try:
-        sx.exchange(usm(), module)
-    finally:
-        del sys.modules[NAME]
-    gone = weakref.ref(module)
-    del module
-    sx.exchange(usm(), np.atleast_2d)  # the next one for which an answer is kept
-    assert gone() is None
-
-
-def test_thousands_of_consumers_have_a_bound(monkeypatch):
-    names = [f"{NAME}_{number}" for number in range(2000)]
-    gone = []
-    for name in names:
-        module = types.ModuleType(name)
-        module.from_dlpack = lambda x: x.ptr
-        monkeypatch.setitem(sys.modules, name, module)
-        sx.exchange(usm(), module)
-        gone.append(weakref.ref(module))
-    monkeypatch.undo()
-    del module
-    sx.exchange(usm(), np.atleast_3d)
-    assert sum(ref() is not None for ref in gone) == 0
-
-
-# ---- threads and forks ---------------------------------------------------------------------------
-
-
-def test_threads_share_answers_while_consumers_change(monkeypatch, library):
-    """Each gets the array that it asked for, whatever the others ask for."""
-    functions = [named(number) for number in range(4)]
-    library.from_dlpack, failures = functions[0], []
-    stop = threading.Event()
-
-    def change():
-        number = 0
-        while not stop.is_set():
-            number = (number + 1) % len(functions)
-            library.from_dlpack = functions[number]
-
-    def exchange(first):
-        try:
-            for number in range(first, first + 400):
-                tensor = sx.zeros((number % 7 + 2, 3), usm_type="shared")
-                x = (tensor, tensor[::-1], tensor[:, ::2], tensor.T)[number % 4]
-                result, array = sx.exchange(x, library)
-                assert result in range(len(functions))
-                assert array.shape == x.shape
-                is_view = sx.exchange(x, np).ctypes.data == x.ptr
-                assert is_view == (number % 4 != 1)  # a negative stride is copied
-                assert sx.exchange(x, torch).shape == x.shape
-        except Exception as error:
-            failures.append(error)
-
-    changing = threading.Thread(target=change)
-    threads = [threading.Thread(target=exchange, args=(first,)) for first in range(6)]
-    for thread in (changing, *threads):
-        thread.start()
-    for thread in threads:
-        thread.join()
-    stop.set()
-    changing.join()
-    assert failures == []
-
-
-def test_answers_are_dropped_and_made_while_they_are_used(library):
-    """A function that looks at the consumer may exchange, and drop the answer that is in use."""
-
-    class Module(types.ModuleType):
-        depth = 0
-
-        def __getattribute__(self, name):
-            if name == "from_dlpack" and Module.depth < 3:
-                Module.depth += 1
-                for _ in range(2):
-                    assert sx.exchange(usm(), self)[0] == "inner"
-                Module.depth -= 1
-            return super().__getattribute__(name)
-
-    module = Module(NAME)
-    vars(module)["from_dlpack"] = named("inner")
-    sys.modules[NAME] = module  # the fixture takes it away
-    assert sx.exchange(usm(), module)[0] == "inner"
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_forked_child_uses_and_changes_its_own_answers():
-    shown = environments.python(
-        """
-import os, warnings
-import numpy as np
-import sycl_ext as sx
-warnings.simplefilter("ignore")
-a, t = np.arange(3), sx.zeros(3, usm_type="shared")
-for x in (a, t):
-    assert type(sx.exchange(x, np)) is np.ndarray
-child = os.fork()
-if child == 0:
-    try:
-        assert sx.exchange(a, np).tolist() == [0, 1, 2]
-        assert sx.exchange(a[::-1], np).tolist() == [2, 1, 0]
-        np.from_dlpack = lambda x: "patched"
-        assert sx.exchange(a, np) == "patched"
-        os._exit(0)
-    finally:
-        os._exit(1)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert sx.exchange(a, np).tolist() == [0, 1, 2]
-print("done")
-"""
-    )
-    assert shown.strip() == "done"
