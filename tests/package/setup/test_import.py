@@ -3,6 +3,7 @@
 
 import _thread
 import ast
+import functools
 import pickle
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from sycl_ext._setup import elsewhere, startup
+from sycl_ext._setup import elsewhere, runtimes, startup
 from sycl_ext_pytest.devices import layer
 
 PROGRAM = """
@@ -426,3 +427,15 @@ for namespace in ("sycl_ext", *(f"sycl_ext.{name}" for name in sycl_ext._NAMESPA
             if isinstance(value, type | type(len)):
                 assert value.__module__ == namespace, (name, value.__module__)
 """)
+
+
+@pytest.mark.parametrize(
+    "package", ["sycl_ext", "sycl_ext_dask", "sycl_ext_ray", "sycl_ext_xarray"]
+)
+def test_warning_names_the_line_of_the_user(package):
+    """Not a line of an integration through which the user calls the package."""
+    module = {"__name__": f"{package}.module"}
+    exec("def call(function): function()", module)
+    with pytest.warns(RuntimeWarning, match="of a test") as caught:
+        module["call"](functools.partial(runtimes.warn_user, "of a test", RuntimeWarning))
+    assert [warning.filename for warning in caught] == [__file__]
