@@ -117,7 +117,7 @@ class _Case(NamedTuple):
         """The argument ``copy=`` for what is made here.
 
         With ``copy=True`` nothing is copied here if the library itself copies, which would be a
-        second copy. A ``dtype=`` is no reason to rely on that: one that is not understood may be
+        second copy. But a ``dtype=`` does not make that certain: one that is not understood may be
         the dtype of the array, and the library then returns a view.
         """
         copies_for_certain = self.copies_itself and not self.who.converts

@@ -57,8 +57,7 @@ def ask_view(
 ) -> _core.TensorBase | None:
     """Return a view of the memory in its place; None: it was refused, or the device is unknown."""
     named = resolve(device)
-    may_withhold = facts & Facts.MAY_WITHHOLD
-    if may_withhold and _ask(refusals, lambda: _require_not_withheld(x)) is _REFUSED:
+    if facts & Facts.MAY_WITHHOLD and _is_withheld(x, refusals):
         return None
     has_name = named.native is not None or named.is_host or named.may_be_host
     if device[0] != DeviceType.ONE_API and not has_name:
@@ -113,6 +112,10 @@ def _ask_for_view_capsule(x: Any, keywords: dict[str, Any], refusals: Refusals) 
         return _REFUSED
     refusals.clear()
     return _ask(refusals, lambda: _ask_for_capsule(x, **keywords))
+
+
+def _is_withheld(x: Any, refusals: Refusals) -> bool:
+    return _ask(refusals, lambda: _require_not_withheld(x)) is _REFUSED
 
 
 def _require_not_withheld(x: Any) -> None:

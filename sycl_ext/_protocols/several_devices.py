@@ -20,14 +20,14 @@ def import_to_any(
     devices = available_devices(names)
     placements = [place(device) for device in devices]
     try:
-        found = _core.find_memory(x, copy=False, dlpack_only=dlpack_only)
+        memory = _core.find_memory(x, copy=False, dlpack_only=dlpack_only)
     except BufferError:
         if copy is False or is_capsule(x):
             raise
-        found = None
-    if found is None:  # no view, but the producer may copy to one of the devices
+        memory = None
+    if memory is None:  # no view, but the producer may copy to one of the devices
         return _import_to_first(x, devices, copy, usm_type, dlpack_only)
-    source = sources.source_of(found)
+    source = sources.source_of(memory)
     where = [placement.device.__dlpack_device__() for placement in placements]
     plans = [
         replace(sources.plan_for(source, device, copy, ours=True, usm_type=usm_type), device=device)
@@ -35,7 +35,7 @@ def import_to_any(
     ]
     chosen = cheapest(plans).check()
     first = next(i for i, device in enumerate(where) if device == chosen.device)
-    return move(found, placements[first], copy, usm_type)
+    return move(memory, placements[first], copy, usm_type)
 
 
 def _import_to_first(
