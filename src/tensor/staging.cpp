@@ -50,6 +50,13 @@ void copy_together(const CopyLoops& loops, int threads) {
              [&pieces](std::size_t i) noexcept { copy_strided(pieces[i]); });
 }
 
+template <class Fits>
+int count_pieces(const CopyLoops& loops, std::int64_t CopyAxis::* stride, const Fits& fits) {
+  int pieces = 0;
+  for_each_piece(loops, stride, fits, [&pieces](const CopyLoops&) { ++pieces; });
+  return pieces;
+}
+
 }  // namespace
 
 StagingPlan staging_plan(std::size_t nbytes) noexcept {
@@ -89,21 +96,21 @@ Staging::Block Staging::new_block() const {
                                          : allocate_host(size_, queue_)};
 }
 
-// A short copy needs few blocks, and where memory is short, one does.
-bool Staging::has_new_block() {
-  if (blocks_.size() == static_cast<std::size_t>(plan_.blocks)) return false;
-  try {
-    blocks_.push_back(new_block());
-    return true;
-  } catch (const Error& error) {
-    if (blocks_.empty() || error.kind() != Error::Kind::memory) throw;
-    plan_.blocks = static_cast<int>(blocks_.size());
-    return false;
+// All blocks are made before the first command: an exception of the callback of
+// sycl_ext.memory.limit then leaves the target as it was.
+void Staging::make_blocks(int pieces) {
+  const int wanted = std::min(plan_.blocks, pieces);
+  while (static_cast<int>(blocks_.size()) < wanted) {
+    try {
+      blocks_.push_back(new_block());
+    } catch (const Error& error) {  // where memory is short, one does
+      if (blocks_.empty() || error.kind() != Error::Kind::memory) throw;
+      return;
+    }
   }
 }
 
 Staging::Block& Staging::next() {
-  if (has_new_block()) return blocks_.back();
   Block& block = blocks_[turn_];
   turn_ = (turn_ + 1) % blocks_.size();
   end(block);
@@ -134,32 +141,31 @@ bool Staging::fits_store(const CopyLoops& loops) const {
 }
 
 void Staging::fetch(const CopyLoops& loops) {
-  for_each_piece(
-      loops, &CopyAxis::from, [this](const CopyLoops& piece) { return fits_fetch(piece); },
-      [this](const CopyLoops& piece) {
-        const Extent span = source_span(piece);
-        Block& block = next();
-        block.events = {
-            queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes())};
-        block.fetched = piece;
-        block.fetched->from = block.memory->data - span.begin;
-      });
+  const auto fits = [this](const CopyLoops& piece) { return fits_fetch(piece); };
+  make_blocks(count_pieces(loops, &CopyAxis::from, fits));
+  for_each_piece(loops, &CopyAxis::from, fits, [this](const CopyLoops& piece) {
+    const Extent span = source_span(piece);
+    Block& block = next();
+    block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes())};
+    block.fetched = piece;
+    block.fetched->from = block.memory->data - span.begin;
+  });
   finish();
 }
 
 void Staging::store(const CopyLoops& loops) {
-  for_each_piece(
-      loops, &CopyAxis::to, [this](const CopyLoops& piece) { return fits_store(piece); },
-      [this](const CopyLoops& piece) {
-        Block& block = next();
-        const ThroughBlock copy(piece, block.memory->data);
-        copy_together(copy.in, plan_.threads);
-        const std::size_t run = copy.out.run();
-        for_each(copy.out.axes.data(), copy.out.outer_ndim(), copy.out.to, copy.out.from,
-                 [&](std::byte* to, const std::byte* from) {
-                   block.events.push_back(queue_.submit_copy(to, from, run));
-                 });
-      });
+  const auto fits = [this](const CopyLoops& piece) { return fits_store(piece); };
+  make_blocks(count_pieces(loops, &CopyAxis::to, fits));
+  for_each_piece(loops, &CopyAxis::to, fits, [this](const CopyLoops& piece) {
+    Block& block = next();
+    const ThroughBlock copy(piece, block.memory->data);
+    copy_together(copy.in, plan_.threads);
+    const std::size_t run = copy.out.run();
+    for_each(copy.out.axes.data(), copy.out.outer_ndim(), copy.out.to, copy.out.from,
+             [&](std::byte* to, const std::byte* from) {
+               block.events.push_back(queue_.submit_copy(to, from, run));
+             });
+  });
   finish();
 }
 

@@ -60,8 +60,8 @@ class Staging {
     std::optional<CopyLoops> fetched = {};  // what these commands fetch into it
   };
   Block new_block() const;
-  bool has_new_block();
-  // A new block, or the one that is longest in the hands of the device, after its end.
+  void make_blocks(int pieces);
+  // The block that is longest in the hands of the device, after its end.
   Block& next();
   // Waits for the commands of a block, and scatters the data that they fetched.
   void end(Block& block) const;

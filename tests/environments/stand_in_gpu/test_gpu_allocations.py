@@ -2,6 +2,8 @@
 """Memory of a GPU for a library in C, through the C exchange table of DLPack."""
 
 import functools
+import os
+import resource
 import sys
 
 import dpctl
@@ -111,3 +113,25 @@ def test_limit_counts_allocations_of_the_c_table(lab, gpu, limits, monkeypatch, 
     assert (kind, unraisable) == ("MemoryError", [IndexError])
     assert "sycl_ext.memory.limit" in message
     lab.delete_at(made, OTHER_THREAD)
+
+
+@pytest.mark.parametrize("room", [1, 2])
+def test_exception_of_the_callback_leaves_the_target_of_a_copy_as_it_was(gpu, limits, room):
+    """The stand-in takes a descriptor for each block, and one or two of three find one."""
+    target = sx.zeros(6 << 20, "uint8", device=gpu)
+    source = np.ones(target.size, "uint8")
+    limits(1 << 40, lambda nbytes: 1 // 0)
+    sx.memory.release_cached()
+    (soft, hard), held = resource.getrlimit(resource.RLIMIT_NOFILE), [os.dup(0) for _ in range(64)]
+    os.close(held.pop())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held[-1] + 1 + room, hard))
+    try:
+        target.copy_from(source)
+        written = target.size  # the runtime had blocks of its own
+    except ZeroDivisionError:
+        written = 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in held:
+            os.close(descriptor)
+    assert target.to_numpy(copy=True).sum() == written
