@@ -15,6 +15,7 @@ from samples import bits, numbers, values
 from sycl_ext import _core
 from sycl_ext._devices import pci
 from waiting import blocked
+from ways.results import Described
 
 # ---- two devices ---------------------------------------------------------------------------------
 
@@ -25,6 +26,16 @@ def test_device_is_found_by_its_uuid(gpus, tiles):
     assert len({device.uuid for device in (*gpus, *tiles)}) == 4
     assert sx.device(f"uuid:{tiles[1].uuid}") is tiles[1]
     assert sx.device().sycl_device == dpctl.SyclDevice()  # the first of two equal ones
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared"])
+def test_context_of_two_gpus_leads_to_the_gpu_of_the_memory(gpus, usm_type):
+    """A description may name the context alone, which does not say on which of its devices."""
+    for gpu in gpus:
+        tensor = sx.zeros(3, usm_type=usm_type, device=gpu)
+        interface = {**tensor.__sycl_usm_array_interface__, "syclobj": gpu.sycl_context}
+        described = sx.as_tensor(Described(interface, keep=tensor))
+        assert (described.device, described.ptr) == (gpu, tensor.ptr)
 
 
 def test_pci_addresses_differ(gpus):
