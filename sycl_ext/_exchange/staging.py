@@ -62,7 +62,7 @@ def staged(
     Raises
     ------
     TypeError
-        If `t` is not a tensor on a device.
+        If `t` is not a tensor; a host view is host memory already.
     BufferError
         If the tensor is read-only and `mode` is not "r".
 
@@ -91,10 +91,10 @@ def _stage(
     """Return the memory in place of the tensor, and the function to call after its use."""
     check_word("mode", mode, ("r", "w", "rw"))
     t = sources.strong(t)
-    if not sources.is_tensor(t) or t.entry_id is None:
-        raise TypeError(
-            f"an object of type {type(t).__name__} is not a Tensor on a device; pass as_tensor(x)"
-        )
+    if isinstance(t, HostView):
+        raise TypeError("a HostView is host memory already: use it as it is, without staged")
+    if not sources.is_tensor(t):
+        raise TypeError(f"an object of type {type(t).__name__} is no Tensor; pass as_tensor(x)")
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
     if mode != "r":

@@ -71,6 +71,19 @@ def test_read_only_memory():
         sx.staged(tensor, "x").__enter__()
 
 
+@pytest.mark.parametrize(
+    "array", [sx.zeros(3, usm_type="shared"), np.zeros(3)], ids=["USM", "host"]
+)
+def test_host_view_needs_no_staging(array):
+    view = sx.host_view(array)
+    with pytest.raises(TypeError, match="host memory already: use it as it is"):
+        sx.staged(view).__enter__()
+    with pytest.raises(TypeError, match="host memory already: use it as it is"):
+        sx.mpi.staged_request(view, "r", lambda memory: None)
+    with pytest.raises(TypeError, match=r"an object of type ndarray is no Tensor; pass as_tensor"):
+        sx.staged(np.zeros(3)).__enter__()
+
+
 def test_trial_process_does_not_see_the_launcher_of_mpi(monkeypatch):
     """It would take itself for a rank, and wait for the others."""
     started = []
