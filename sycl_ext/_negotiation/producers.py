@@ -66,7 +66,11 @@ _TORCH_STATES: tuple[tuple[Callable[[Any], bool], str], ...] = (
         "a nested tensor is many: pass x.to_padded_tensor(0.0), or each of x.unbind()",
     ),
     (lambda x: x.is_meta, "a meta tensor has no memory: pass torch.zeros_like(x, device='cpu')"),
-    (lambda x: x.is_quantized, "pass x.dequantize(), or x.int_repr() for its integers"),
+    (
+        lambda x: x.is_quantized,
+        "a quantized tensor is integers and a scale: pass x.dequantize(), or x.int_repr() for its "
+        "integers",
+    ),
     (lambda x: str(x.layout) != "torch.strided", "pass x.to_dense()"),
     (lambda x: x.is_conj(), "pass x.resolve_conj()"),
     (lambda x: x._is_zerotensor(), "a zero tensor of autograd has no memory: pass x.clone()"),
@@ -82,7 +86,21 @@ def _way_out_of_torch(x: Any) -> str:
         with SuppressRefusals():  # a wrapper answers few questions
             if is_so(x):
                 return way_out
-    return ""
+    return _way_out_of_wrapper(x)
+
+
+def _way_out_of_wrapper(x: Any) -> str:
+    """Return the way out for a subclass of ``torch.Tensor`` that holds tensors in place of memory.
+
+    ``__tensor_flatten__``, torch's protocol for such classes, names the attributes that hold them.
+    """
+    names: list[str] = []
+    with SuppressRefusals():
+        if x.data_ptr() or not x.numel():
+            return ""
+        names = list(x.__tensor_flatten__()[0])
+    inside = " and ".join(f"x.{name}" for name in names) or "the tensor that it wraps"
+    return f"a wrapper tensor has no memory of its own: pass {inside}"
 
 
 def _way_out_of_small_elements(x: Any) -> str:
@@ -110,6 +128,11 @@ def _way_out_of_jax(x: Any) -> str:
     with SuppressRefusals():
         if x.is_deleted():
             return "it was deleted, or donated to a function: pass an array that is still there"
+        if len(x.sharding.device_set) > 1:
+            return (
+                "a sharded array is many: pass numpy.asarray(x), or each of its shards, "
+                "x.addressable_shards[i].data"
+            )
     return _way_out_of_small_elements(x)
 
 
@@ -267,6 +290,22 @@ PRODUCERS: tuple[Producer, ...] = (
         advice=_way_out_of_keras,
     ),
 )
+
+
+def class_name(x: object) -> str:
+    """Return the name of the class of an array, with its library where this package has the name.
+
+    Examples
+    --------
+    >>> class_name(bytearray())
+    'bytearray'
+    >>> class_name(type("Tensor", (), {"__module__": "torch"})())
+    'torch.Tensor'
+    """
+    cls = type(x)
+    library = cls.__module__.partition(".")[0]
+    is_ambiguous = cls.__name__ == "Tensor" and library != "sycl_ext"
+    return f"{library}.{cls.__name__}" if is_ambiguous else cls.__name__
 
 
 def has_trait(cls: type, trait: str) -> bool:

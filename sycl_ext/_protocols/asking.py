@@ -14,12 +14,19 @@ from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import NamedDevice, resolve
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal
-from sycl_ext._negotiation.producers import advice_for, why_withheld
+from sycl_ext._negotiation.producers import advice_for, class_name, why_withheld
 from sycl_ext._protocols.producer_facts import Facts, facts_of
 
 Refusals: TypeAlias = list[Exception]
 
 _REFUSED: Final = object()
+
+
+class RejectedError(BufferError):
+    """What this package finds wrong with the memory that a producer offers.
+
+    Such an error is among the refusals, because a copy by the producer may still do.
+    """
 
 
 def _ask(refusals: Refusals, question: Callable[[], Any]) -> Any:
@@ -38,10 +45,10 @@ def announced_device(x: Any, refusals: Refusals) -> DLDevice | None:
     answer = _ask(refusals, lambda: x.__dlpack_device__())
     if answer is _REFUSED:
         return None
-    device = as_dl_device(answer, f"__dlpack_device__() of the {type(x).__name__}")
+    device = as_dl_device(answer, f"__dlpack_device__() of the {class_name(x)}")
     if not all(-(1 << 31) <= number < 1 << 31 for number in device):
         raise BufferError(
-            f"the {type(x).__name__} names device {device}, and the numbers of DLPack have 32 bits"
+            f"the {class_name(x)} names device {device}, and the numbers of DLPack have 32 bits"
         )
     return device
 
@@ -85,8 +92,14 @@ def ask_view(
         may_copy = other_runtime or named.may_be_host or advice_for(x)
         if not may_copy or isinstance(error, CopyRefusedError):
             raise
-        refusals.append(error)
+        refusals.append(_rejected(error))
         return None
+
+
+def _rejected(error: BufferError) -> RejectedError:
+    rejected = RejectedError(*error.args)
+    rejected.__cause__ = error
+    return rejected
 
 
 def _stream_of(x: Any, device: DLDevice, named: NamedDevice) -> tuple[dict[str, Any], Any]:
@@ -120,7 +133,7 @@ def _is_withheld(x: Any, refusals: Refusals) -> bool:
 
 def _require_not_withheld(x: Any) -> None:
     if (reason := why_withheld(x)) is not None:
-        raise BufferError(reason)
+        raise RejectedError(reason)
 
 
 def _ask_for_capsule(x: Any, **keywords: Any) -> object:
@@ -161,9 +174,12 @@ def ask_copy(
             _require_not_withheld(x)
         version = _core.DLPACK_VERSION
         capsule = _ask_for_capsule(x, max_version=version, dl_device=device, copy=copy)
-        return _core.import_capsule(x, capsule, device)
+        try:
+            return _core.import_capsule(x, capsule, device)
+        except BufferError as error:  # above all of a producer that ignores dl_device
+            raise _rejected(error) from error
 
-    tensor = _ask(refusals, question)  # a producer that ignores dl_device counts as refusing it
+    tensor = _ask(refusals, question)
     if tensor is _REFUSED:
         return None
     note(f"the producer's copy to {device}", tensor, 1)

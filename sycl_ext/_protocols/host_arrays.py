@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of NumPy and buffers, and advice for an object that has no memory to import."""
 
+from ctypes import c_wchar, sizeof
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,14 @@ def _exchanged_dtype(dtype: np.dtype[Any]) -> str:
         raise BufferError(str(error)) from None
 
 
+#: The calls that read buffers of ctypes whose formats NumPy does not know.
+_READ_BY_BYTES = {
+    "P": "numpy.frombuffer(x, 'uintp'), its addresses",
+    "g": "numpy.frombuffer(x, 'longdouble').astype('float64')",
+    "u": f"numpy.frombuffer(x, 'uint{8 * sizeof(c_wchar)}'), its characters as numbers",
+}
+
+
 def from_buffer(x: Any) -> _core.TensorBase:
     """Return the memory of an object with the buffer protocol; TypeError: it has none."""
     try:
@@ -54,10 +63,11 @@ def from_buffer(x: Any) -> _core.TensorBase:
     try:
         array = np.asarray(view)
     except (ValueError, TypeError, RuntimeError, NotImplementedError) as error:
+        by_bytes = "numpy.frombuffer(x, 'uint8'), its bytes"
+        call = _READ_BY_BYTES.get(str(view.format).lstrip("@=<>!"), by_bytes)
         raise BufferError(
             f"the {type(x).__name__} offers a buffer of format {view.format!r}, which NumPy does "
-            f"not read ({error}); pass numpy.frombuffer(x, dtype), where dtype is that of the "
-            'elements, or "uint8" for its bytes'
+            f"not read ({error}); pass {call}"
         ) from error
     return from_ndarray(array)
 

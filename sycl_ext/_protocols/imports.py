@@ -13,11 +13,11 @@ import numpy as np
 from sycl_ext import _core
 from sycl_ext._devices.placement import Placement, place, resolve
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
-from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal, refusal_by
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, is_refusal, refusal_by
 from sycl_ext._negotiation.kinds import ALLOCATED, UsmType, check_usm_type, is_capsule
-from sycl_ext._negotiation.producers import advice_for
+from sycl_ext._negotiation.producers import advice_for, class_name
 from sycl_ext._protocols import sources
-from sycl_ext._protocols.asking import Refusals, announced_device, ask_copy, ask_view
+from sycl_ext._protocols.asking import Refusals, RejectedError, announced_device, ask_copy, ask_view
 from sycl_ext._protocols.host_arrays import from_buffer, from_ndarray, has_buffer, way_in
 from sycl_ext._protocols.moving import move
 from sycl_ext._protocols.producer_facts import Facts, facts_of
@@ -264,12 +264,14 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     if not is_on_host:
         tensor = ask_copy(x, HOST, copy, refusals)
     if tensor is None and refusals:
-        whose = f"the {type(x).__name__} on device {announced} refused"
-        raise refusal_by(whose, refusals[0], advice_for(x))
+        whose, first = f"the {class_name(x)} on device {announced}", refusals[0]
+        if isinstance(first, RejectedError):
+            raise ExchangeError(f"{whose} is not taken: {first}{advice_for(x)}") from first
+        raise refusal_by(f"{whose} refused", first, advice_for(x))
     if tensor is None:
         raise CopyRefusedError(
             f"copy=False was asked for, and a copy through the host is needed: the "
-            f"{type(x).__name__} is on device {announced}, which is not of SYCL; pass copy=None"
+            f"{class_name(x)} is on device {announced}, which is not of SYCL; pass copy=None"
         )
     if run.in_place:
         return _core.as_usm(tensor)
@@ -280,7 +282,7 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
         return move(tensor, placement, copy=False, usm_type=usm_type)
     except CopyRefusedError as error:
         raise BufferError(
-            f"from {announced}, where the {type(x).__name__} is, to the wanted device takes two "
+            f"from {announced}, where the {class_name(x)} is, to the wanted device takes two "
             "copies, through the host; to allow it, pass copy=True"
         ) from error
 
@@ -295,4 +297,4 @@ def _no_device(x: Any, refusal: Exception) -> Exception:
             f"an object of type {type(x).__name__} has no __dlpack_device__; "
             f"{way if has_buffer(x) else way_in(x)}"
         )
-    return refusal_by(f"the {type(x).__name__} has no DLPack device", refusal, advice_for(x))
+    return refusal_by(f"the {class_name(x)} has no DLPack device", refusal, advice_for(x))

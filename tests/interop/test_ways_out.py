@@ -27,6 +27,8 @@ def follow(x):
 """
 OBJECTS = {
     "jax": """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 import jax, jax.numpy as jnp
 assert follow(jax.new_ref(jnp.arange(3))) == [0, 1, 2]
 assert follow(jax.ShapeDtypeStruct((2,), "float32")) == [0, 0]
@@ -37,6 +39,11 @@ try:
     sx.as_tensor(gone)
 except BufferError as error:
     assert "it was deleted, or donated to a function" in str(error)
+mesh = jax.sharding.Mesh(numpy.array(jax.devices("cpu")), "x")
+sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+sharded = jax.device_put(jnp.arange(4), sharding)
+assert follow(sharded) == [0, 1, 2, 3]
+assert sx.as_tensor(sharded.addressable_shards[1].data).tolist() == [2, 3]
 """,
     "pyarrow": """
 import datetime, pyarrow as pa

@@ -61,6 +61,32 @@ def test_refusal_ends_with_the_advice_for_its_library():
             take(Array())
 
 
+class OnAnotherGpu:
+    """A producer whose answer is wrong; it refuses nothing."""
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, **keywords):
+        return 5
+
+
+def test_what_this_package_finds_wrong_is_not_said_by_the_producer():
+    torch = pytest.importorskip("torch")
+    for x, words in (
+        (OnAnotherGpu(), r"the OnAnotherGpu on device \(2, 0\) is not taken: __dlpack__ returned"),
+        (
+            torch.tensor([1j]).conj().imag,
+            r"the torch\.Tensor on .* is not taken: it has the negative",
+        ),
+    ):
+        for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+            with pytest.raises(sx.ExchangeError, match=words) as refused:
+                take(x)
+            assert "refused" not in str(refused.value)
+            assert isinstance(refused.value.__cause__, BufferError)
+
+
 @pytest.mark.parametrize("dtype", ["string", "resource", "variant"])
 @pytest.mark.parametrize(
     "take",
