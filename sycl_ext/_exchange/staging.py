@@ -94,7 +94,7 @@ def _stage(
     if isinstance(t, HostView):
         raise TypeError("a HostView is host memory already: use it as it is, without staged")
     if not sources.is_tensor(t):
-        raise TypeError(f"an object of type {type(t).__name__} is no Tensor; pass as_tensor(x)")
+        raise TypeError(f"an object of type {type(t).__name__} is not a Tensor; pass as_tensor(x)")
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
     if mode != "r":

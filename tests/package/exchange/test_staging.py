@@ -80,7 +80,7 @@ def test_host_view_needs_no_staging(array):
         sx.staged(view).__enter__()
     with pytest.raises(TypeError, match="host memory already: use it as it is"):
         sx.mpi.staged_request(view, "r", lambda memory: None)
-    with pytest.raises(TypeError, match=r"an object of type ndarray is no Tensor; pass as_tensor"):
+    with pytest.raises(TypeError, match=r"an object of type ndarray is not a Tensor; pass as_tensor"):
         sx.staged(np.zeros(3)).__enter__()
 
 
