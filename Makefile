@@ -71,8 +71,8 @@ $(BIN)/python:
 	$(PIP) install --quiet --upgrade pip
 
 # One command for them and the package: pip would look for it on an index, or for them.
-EDITABLE_INTEGRATIONS := --editable integrations/dask --editable integrations/xarray
-INTEGRATIONS_INPUTS := $(wildcard integrations/*/pyproject.toml conformance/pyproject.toml)
+EDITABLE_INTEGRATIONS := $(addprefix --editable ,hardware integrations/dask integrations/xarray)
+INTEGRATIONS_INPUTS := $(wildcard integrations/*/pyproject.toml */pyproject.toml)
 
 # Such as cpu: uv knows where torch's builds are, and pip then finds it installed. Empty: pip's own settings.
 export TORCH_BACKEND ?=
@@ -139,6 +139,7 @@ test-left-out: setup
 # The tests that are marked `long`: environments that differ little from others, whole matrices, repetitions.
 test-long: setup
 	SYCL_EXT_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m long hardware/tests $(PYTEST_OPTIONS)
 
 NEO_TESTS := $(patsubst %,tests/environments/test_%.py,environments driver_answers driver_reports)
 # Intel's real driver without a GPU, and PoCL 7, from Debian sid, without root. Where they cannot be fetched, one line
@@ -206,10 +207,11 @@ bench: setup
 
 # ---- on a real device ---------------------------------------------------------------------------
 
-# The same as `sycl-ext doctor --hardware` of an installed wheel; --quick, --device=..., --part=...
+# sycl-ext-hardware of this checkout; --quick, --device=..., --part=...
 HARDWARE_OPTIONS ?=
 hardware: $(VENV)/.demo-is-ready
-	$(BIN)/python -m sycl_ext doctor --hardware --output build/hardware $(HARDWARE_OPTIONS)
+	$(PIP) install --quiet --editable hardware
+	$(BIN)/sycl-ext-hardware --output build/hardware $(HARDWARE_OPTIONS)
 
 # ---- the documentation site ---------------------------------------------------------------------
 
@@ -255,7 +257,7 @@ repair-wheel:
 	auditwheel repair --strip --exclude 'libsycl.so*' --wheel-dir $(DEST) $(WHEEL)
 
 # The distributions without an extension module have one wheel each.
-PURE := conformance integrations/dask integrations/ray integrations/xarray
+PURE := conformance hardware integrations/dask integrations/ray integrations/xarray
 sdist: $(VENV)/.release-is-ready
 	$(BIN)/python -m build --sdist --outdir dist
 	for folder in $(PURE); do $(BIN)/python -m build --outdir dist $$folder || exit; done

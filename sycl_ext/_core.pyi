@@ -33,12 +33,6 @@ class Entry:
     def free_memory(self) -> int | None:
         """Bytes that are free, from all processes; None: the driver cannot say."""
 
-    def is_one_page_at_two_addresses(self) -> bool | None:
-        """Whether a page of physical memory that is mapped twice is one memory.
-
-        None: the device maps no virtual memory.
-        """
-
     def new_queue(self) -> Queue:
         """Another in-order queue of its device and context."""
 

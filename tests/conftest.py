@@ -84,7 +84,6 @@ WAITING = (
     "test_extension_table.py",
     "test_environments.py",
     "test_doctor_full.py",
-    "test_hardware.py",
     "test_kit.py",
     "test_sync.py",
     "test_collector.py",

@@ -260,7 +260,7 @@ def host() -> str:
 CONDA_NAMES = {"sycl-ext": "sycl_ext", "ray": "ray-core"}
 #: The folders of the distributions without an extension module.
 PIP = "${{ PYTHON }} -m pip install"
-PURE = ("conformance", "integrations/dask", "integrations/ray", "integrations/xarray")
+PURE = ("conformance", "hardware", "integrations/dask", "integrations/ray", "integrations/xarray")
 
 
 def outputs() -> str:

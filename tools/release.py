@@ -26,13 +26,14 @@ ROOT = Path(__file__).resolve().parent.parent
 #: The distributions without an extension module: folder -> package.
 PURE = {
     "conformance": "dlpack_conformance",
+    "hardware": "sycl_ext_hardware",
     "integrations/dask": "sycl_ext_dask",
     "integrations/ray": "sycl_ext_ray",
     "integrations/xarray": "sycl_ext_xarray",
 }
 #: The files that have the version.
 PACKAGES = ("sycl_ext/__init__.py", *(f"{at}/{name}/__init__.py" for at, name in PURE.items()))
-#: The files in which the integrations and the package name each other's versions.
+#: The files in which the package and these distributions name each other's versions.
 RANGES = ("pyproject.toml", *(f"{at}/pyproject.toml" for at in PURE if at != "conformance"))
 PYTHONS = tuple(f"python3.{minor}" for minor in range(10, 15))
 LINE = re.compile(r'^__version__ = "(.*)"$', re.MULTILINE)

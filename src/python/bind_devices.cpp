@@ -12,7 +12,6 @@
 #include "runtime/devices/device_table.hpp"
 #include "runtime/devices/dl_device.hpp"
 #include "runtime/memory/deferred_free.hpp"
-#include "runtime/memory/double_mapping.hpp"
 #include "runtime/memory/memory_limit.hpp"
 #include "runtime/memory/usm_pointers.hpp"
 #include "runtime/sycl/runtime_call.hpp"
@@ -128,11 +127,6 @@ void bind_devices(py::module_& m) {
            [](const Entry& entry) {
              const WithoutGil released;
              return free_memory(entry);
-           })
-      .def("is_one_page_at_two_addresses",
-           [](const Entry& entry) {
-             const WithoutGil released;
-             return is_one_page_at_two_addresses(entry);
            })
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)

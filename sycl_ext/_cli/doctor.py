@@ -5,22 +5,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from sycl_ext._cli import hardware
 from sycl_ext._doctor.checks import examine
 from sycl_ext._doctor.machine import Machine
-from sycl_ext._doctor.report import as_json, as_text
+from sycl_ext._doctor.report import HARDWARE, as_json, as_text
 
 #: The options without a value.
 FLAGS = {
     "--json": "print a report for programs",
     "--strict": "exit code 1 also for warnings",
-    "--quick": "skip dpnp and torch, whose imports take seconds; with --hardware: small sizes",
-}
-#: The options of which at most one can be given.
-KINDS = {
+    "--quick": "skip dpnp and torch, whose imports take seconds",
     "--full": "also test sub-devices, and memory that another process opens",
-    "--hardware": "examine one device for minutes, and write a report to be passed on "
-    "(hardware.json and hardware.md)",
 }
 
 
@@ -32,12 +26,10 @@ def add_to(subparsers: Any) -> None:
         description="Look at the SYCL runtime, its drivers, the devices and the environment, test "
         "each device in a process of its own, and name a command that fixes each problem. The exit "
         "code is 1 if there is a problem, otherwise 0.",
+        epilog=HARDWARE,
     )
     for name, text in FLAGS.items():
         parser.add_argument(name, action="store_true", help=text)
-    kinds = parser.add_mutually_exclusive_group()
-    for name, text in KINDS.items():
-        kinds.add_argument(name, action="store_true", help=text)
     parser.add_argument(
         "--root",
         type=Path,
@@ -52,15 +44,12 @@ def add_to(subparsers: Any) -> None:
         metavar="SECONDS",
         help="how long a test process may take (default: 120)",
     )
-    hardware.add_to(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Examine this machine, print the report, and return the exit code."""
     machine = Machine(options.root, options.timeout, quick=options.quick, full=options.full)
-    if options.hardware:
-        return hardware.run(machine, options)
     findings = examine(machine)
     print((as_json if options.json else as_text)(machine, findings))
     return int(any(options.strict or finding.severity == "problem" for finding in findings))

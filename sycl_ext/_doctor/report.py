@@ -10,6 +10,8 @@ from sycl_ext._doctor.machine import SCHEMA, Machine, Step
 from sycl_ext._setup.hierarchy import explain_hierarchy
 
 WIDTH = 80
+#: A distribution of its own, which examines one device for minutes.
+HARDWARE = "to examine a GPU: pip install ./hardware (in a clone); sycl-ext-hardware"
 MARKS = {"ok": "{}", "failed": "{} FAILED", "crashed": "{} CRASHED", "skipped": "({})"}
 
 
@@ -100,6 +102,8 @@ def device_lines(machine: Machine) -> Iterator[str]:
         names = str(device.id), device.filter_string, device.name, device.driver_version
         rows.append((*names, *has))
     yield table(("id", "device", "name", "driver", "USM", "fp64"), *rows, right=1)
+    if any(device.device_type == "gpu" for device in machine.devices):
+        yield HARDWARE
 
 
 def self_test_lines(machine: Machine) -> Iterator[str]:

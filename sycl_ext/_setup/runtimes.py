@@ -11,14 +11,8 @@ from sycl_ext._setup import icd
 
 #: The files of other runtimes that the user was warned of; each is loaded, so they are few.
 _told: set[str] = set()
-#: Packages whose frames are not the user's code.
-_NOT_THE_USERS = (
-    "sycl_ext.",
-    "sycl_ext_dask.",
-    "sycl_ext_ray.",
-    "sycl_ext_xarray.",
-    "importlib.",
-)
+#: Beginnings of modules whose frames are not the user's code; our other distributions have "_".
+_NOT_THE_USERS = ("sycl_ext.", "sycl_ext_", "importlib.")
 
 
 class TwoRuntimesWarning(RuntimeWarning):

@@ -3,10 +3,10 @@
 
 import pytest
 
+import stream_forms
 import ways
 from environments import ROOT
 from sycl_ext._devices.queues import FORMS
-from sycl_ext._hardware.parts import streams
 from test_streams import ALMOST
 
 #: Form -> the word by which each text names it.
@@ -38,7 +38,7 @@ PLACES = {
     "the rows of ways": lambda: [
         form for form in FORMS if f"Tensor.__dlpack__(stream={form})" in ways.WAYS
     ],
-    "the hardware report, and the tests of consumers with pending work": lambda: streams.FORMS,
+    "the tests of consumers with pending work": lambda: stream_forms.FORMS,
     "the words in this file": lambda: WORDS,
     **{name: lambda name=name: in_text(name) for name in TEXTS},
 }

@@ -51,8 +51,7 @@ PYTHON_ARROWS = {
         "_core", "_negotiation", "_devices", "_protocols", "_tensor", "_exchange", "_setup",
     ),
     "_doctor": ("_setup", "_negotiation", "_ipc", "sycl_ext"),
-    "_hardware": ("_negotiation", "_setup", "_doctor", "sycl_ext"),
-    "_cli": ("_negotiation", "_setup", "_doctor", "_hardware", "sycl_ext"),
+    "_cli": ("_negotiation", "_setup", "_doctor", "sycl_ext"),
     # The public names; those of the package itself are loaded by a table of names.
     "ipc": ("_setup",),
     "mpi": ("_setup",),
@@ -81,7 +80,6 @@ PURE = (
     *(f"_setup/{name}" for name in ("checkout", "hierarchy", "icd", "prefix", "startup")),
     *(f"_doctor/{name}" for name in ("checks", "finding", "machine", "processes", "report")),
     *(f"_doctor/{name}_checks" for name in ("driver", "feature", "gpu", "runtime")),
-    *(f"_hardware/{name}" for name in ("kernel", "page", "processes", "report", "table")),
 )
 
 
@@ -219,10 +217,11 @@ def names_from_cpp(root):
 def integration_errors(root):
     """Check that integrations use public names, and that the package uses no integration."""
     private = re.compile(r"\bsycl_ext\._|\bfrom sycl_ext import _|\bsx\._")
-    for path in sorted((root / "integrations").rglob("sycl_ext_*/*.py")):
+    packages = [*root.glob("hardware/sycl_ext_*"), *root.glob("integrations/*/sycl_ext_*")]
+    for path in sorted(path for package in packages for path in package.rglob("*.py")):
         if private.search(path.read_text()):
             yield f"{path.relative_to(root).as_posix()} uses a private name of sycl_ext"
-    others = {path.name for path in (root / "integrations").glob("*/sycl_ext_*")}
+    others = {package.name for package in packages}
     for path in sorted((root / "sycl_ext").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             modules = [getattr(node, "module", None) or ""]
@@ -271,7 +270,7 @@ def test_no_module_has_the_name_of_a_module_in_c():
 
     An editor then offered 26 of the 82 attributes of a tensor.
     """
-    folders = ("sycl_ext", "sycl_ext_pytest", "conformance", "integrations")
+    folders = ("sycl_ext", "sycl_ext_pytest", "conformance", "hardware", "integrations")
     names = {path.stem for folder in folders for path in (ROOT / folder).rglob("*.py")}
     assert "conversions" in names
     specs = map(importlib.util.find_spec, names & sys.stdlib_module_names)

@@ -14,7 +14,7 @@ import pytest
 from repository import ROOT
 
 #: The packages, and what belongs to them.
-PACKAGES = ("sycl_ext", "sycl_ext_pytest", "integrations", "conformance")
+PACKAGES = ("sycl_ext", "sycl_ext_pytest", "hardware", "integrations", "conformance")
 #: All that a reader of the repository may open; a test is as long as its story.
 READ = (*PACKAGES, "tools", "benchmarks", "examples", "docs")
 #: The longest function, without its docstring: what a reader sees at once.

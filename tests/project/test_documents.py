@@ -29,7 +29,7 @@ def test_environment_variables_page_is_complete():
 #: pip would look for the package on an index, where anybody could take the name.
 ON_AN_INDEX = re.compile(
     r"pip install (?:[^\n`&;]*[\s\"'])?"
-    r"(?:sycl_ext(?:\[\w+\])?(?!\w| @|/|\[)|sycl-ext-|[./\w]*\[[\w,]*(?:dask|ray|xarray)\b)"
+    r"(?:sycl_ext(?:\[\w+\])?(?!\w| @|/|\[)|sycl-ext-|[./\w]*\[[\w,]*(?:dask|hardware|ray|xarray)\b)"
 )
 
 
@@ -90,8 +90,9 @@ def tables(tree):
 def test_tables_and_caches_have_their_bound_on_the_page():
     names = {
         name
-        for package in ("sycl_ext", *(f"integrations/{name}" for name in ("dask", "ray", "xarray")))
-        for path in files(package)
+        for folder, package in {".": "sycl_ext", **tool("release").PURE}.items()
+        if folder != "conformance"
+        for path in files(f"{folder}/{package}")
         if path.suffix == ".py"
         for name in tables(ast.parse(path.read_text()))
     }

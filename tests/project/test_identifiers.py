@@ -26,12 +26,8 @@ WORDS = {word: instead for words, instead in FORBIDDEN.items() for word in words
 
 #: Places with such an identifier, and why.
 ALLOWED = {
-    ("sycl_ext/_hardware/*", "part"): "the parts of a report, which are not partitions",
-    ("sycl_ext/_hardware/*", "parts"): "the same",
-    ("tests/package/hardware/*", "part"): "the same",
-    ("tests/package/hardware/*", "parts"): "the same",
-    ("sycl_ext/_cli/hardware.py", "part"): "the same: --part of the command line",
-    ("sycl_ext/_cli/hardware.py", "parts"): "the same",
+    ("hardware/*", "part"): "the parts of a report, which are not partitions",
+    ("hardware/*", "parts"): "the same",
 }
 
 
@@ -76,8 +72,8 @@ def complaints(name, text):
 
 
 TREES = (
-    *("sycl_ext", "sycl_ext_pytest", "src", "tests", "integrations", "conformance", "examples"),
-    *("tools", "benchmarks", "docs"),
+    *("sycl_ext", "sycl_ext_pytest", "src", "tests", "hardware", "integrations", "conformance"),
+    *("examples", "tools", "benchmarks", "docs"),
 )
 
 

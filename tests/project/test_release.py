@@ -21,14 +21,19 @@ def test_version_and_changelog_have_their_form():
 
 # ---- the distributions --------------------------------------------------------------------------
 
-INTEGRATIONS = ("dask", "ray", "xarray")
+#: Name of an extra -> the folder and the package of its distribution.
+EXTRAS = {
+    package.removeprefix("sycl_ext_"): (folder, package)
+    for folder, package in tool("release").PURE.items()
+    if package.startswith("sycl_ext_")
+}
 
 
 def test_environment_of_make_setup_has_what_the_builds_require():
     """There the builds are not isolated, so that they compile only what has changed."""
     project = tool("generated").project
     required = set(project()["build-system"]["requires"])
-    for folder in ("conformance", *(f"integrations/{name}" for name in INTEGRATIONS)):
+    for folder in tool("release").PURE:
         text = (ROOT / folder / "pyproject.toml").read_text()
         required |= set(re.findall(r'^requires = \["(.*)"\]$', text, re.MULTILINE))
     assert "hatchling>=1.27" in required
@@ -72,16 +77,17 @@ def test_release_with_another_tag_or_a_placeholder_is_refused(release, copy):
     assert "https://host.example/owner/name" in wrong
 
 
-@pytest.mark.parametrize("name", INTEGRATIONS)
-def test_integration_has_the_version_of_the_package(name):
+@pytest.mark.parametrize("name", EXTRAS)
+def test_distribution_has_the_version_of_the_package(name):
     """And it takes each version of the package with the same second number, as the extra does."""
-    package = ROOT / "integrations" / name / f"sycl_ext_{name}" / "__init__.py"
-    assert f'\n__version__ = "{sx.__version__}"\n' in package.read_text()
+    folder, package = EXTRAS[name]
+    text = (ROOT / folder / package / "__init__.py").read_text()
+    assert f'\n__version__ = "{sx.__version__}"\n' in text
     first, second = sx.__version__.split(".")[:2]
     versions = f">={first}.{second},<{first}.{int(second) + 1}"
     project = tool("generated").project()["project"]
     assert project["optional-dependencies"][name] == [f"sycl-ext-{name}{versions}"]
-    text = (ROOT / "integrations" / name / "pyproject.toml").read_text()
+    text = (ROOT / folder / "pyproject.toml").read_text()
     assert f'  "sycl-ext{versions}",\n' in text
 
 

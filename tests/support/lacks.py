@@ -12,7 +12,6 @@ SYSTEM = "the host's memory is not the device's: it has no system USM"
 KERNELS = "without a device, no kernel runs"
 UNMOVED = "without a device, OpenCL copies by kernels, which move no data"
 LATER = "a GPU says a moment later that its queue is idle"
-MAPPED = "without a device, virtual memory cannot be mapped"
 CONTEXTS = "the driver has one list of USM for all contexts"
 TWO_CONTEXTS = "no command knows two contexts' memory"
 PCI = "without a device, the driver knows no PCI address"
@@ -131,10 +130,6 @@ NEO = {
     "test_form[SyclContext]": "both cards are of the default context, so it names none of them",
     "xpu without a GPU": "there are GPUs",
     "test_hint_on_the_cpu_device_does_nothing": "there are GPUs",
-    "reserved": MAPPED,
-    "test_page_at_two_addresses_is_one_memory": MAPPED,
-    "test_hole_between_two_mappings_is_refused": MAPPED,
-    "test_memory_that_is_only_read": MAPPED,
     "test_pci_addresses_differ": PCI,
     "test_node_and_processors_of_a_gpu_are_those_of_its_address": PCI,
     "test_free_memory_shrinks_with_an_allocation": "without a device, no memory is in use",

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual memory of SYCL (``expandable_segments`` of torch XPU): taken for what it is."""
 
-from types import SimpleNamespace
-
 import dpctl
 import numpy as np
 import pytest
@@ -11,8 +9,6 @@ import sycl_ext as sx
 from dlpack_conformance.structs import ONE_API
 from level_zero.sycl_memory import PAGE, READ, VirtualMemory
 from producers import Bytes, over
-from sycl_ext._hardware.parts.round_trips import page_at_two_addresses
-from sycl_ext._hardware.samples import Cannot, DidNotHoldError
 
 
 @pytest.fixture(autouse=True)
@@ -78,19 +74,3 @@ def test_memory_that_is_only_read(gpu):
     memory.map(0, PAGE, gpu, READ)
     assert sx.as_tensor(Bytes(memory.ptr, PAGE, gpu.sycl_queue)).to_numpy().nbytes == PAGE
     memory.close()
-
-
-def setup_with(answer):
-    entry = SimpleNamespace(is_one_page_at_two_addresses=lambda: answer)
-    return SimpleNamespace(device=SimpleNamespace(_entry=entry))
-
-
-def test_page_at_two_addresses_is_one_memory(gpus):
-    """A row of the hardware report, which also tells a driver that keeps two memories."""
-    for gpu in gpus:
-        for _ in range(20):  # each of them is unmapped again
-            page_at_two_addresses(SimpleNamespace(device=gpu))
-    with pytest.raises(Cannot, match="no virtual memory"):
-        page_at_two_addresses(SimpleNamespace(device=sx.device("cpu")))
-    with pytest.raises(DidNotHoldError, match="are wrong"):
-        page_at_two_addresses(setup_with(False))

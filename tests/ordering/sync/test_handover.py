@@ -19,7 +19,7 @@ import pytest
 import sycl_ext as sx
 import ways
 from lab import DTYPE, LENGTH, NBYTES, Address, at, of, usm
-from sycl_ext._hardware.parts.streams import FORMS, Stream
+from stream_forms import FORMS, Stream
 from waiting import eventually
 
 V1 = {"max_version": (1, 0)}

@@ -188,6 +188,12 @@ def test_full_report_shows_the_outcomes():
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_report_says_how_to_examine_a_gpu():
+    """By a distribution of its own."""
+    assert "pip install ./hardware" in report.as_text(well(devices=(CPU, GPU)), [])
+    assert "hardware" not in report.as_text(well(devices=(CPU,)), [])
+
+
 @pytest.mark.parametrize(
     ("scope", "devices", "words"),
     [

@@ -71,6 +71,9 @@ DISTRIBUTIONS = {
         tests("tests/programs/distributions/alone", "--noconftest"),
         ("sycl-ext[cpu]", "distributed", "dpnp", "xarray", "pytest", "pytest-timeout"),
     ),
+    "sycl-ext-hardware": Ours(
+        "hardware", ("sycl_ext_hardware",), tests("hardware/tests", "-m", "not long")
+    ),
     "sycl-ext-dask": Ours(
         "integrations/dask", ("sycl_ext_dask",), tests("integrations/dask/tests")
     ),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 import sycl_ext as sx
-from sycl_ext._hardware.parts.streams import FORMS
+from stream_forms import FORMS
 from ways.parts import (
     V1,
     HandedOn,
