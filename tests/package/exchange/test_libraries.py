@@ -36,6 +36,20 @@ def test_layout_of_usm_ndarray_survives(copied, layout, usm_type):
     assert_arrived(dpnp.ndarray._create_from_usm_ndarray(array), x)
 
 
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("cls", ["ndarray", "usm_ndarray"])
+def test_copy_of_an_array_has_its_own_memory(cls, copied):
+    """``copy`` calls what is registered with ``copyreg`` for pickles."""
+    x = dpnp.zeros(3) if cls == "ndarray" else dpnp.zeros(3).get_array()
+    copied(x)[0] = 5
+    assert sx.as_tensor(x).tolist() == [0, 0, 0]
+
+
+def test_copy_has_the_order_of_the_array():
+    x = dpnp.asfortranarray(dpnp.ones((2, 3))).get_array()
+    assert copy.copy(x).strides == x.strides
+
+
 def test_pickle_of_a_process_that_only_pickles_is_loaded_by_one_that_only_loads():
     """Neither of them uses a public function of the exchange."""
     data = environments.python("""
