@@ -141,13 +141,21 @@ def _register_dpnp(dpnp: Any) -> None:
 
 
 def _register_tokens(tokenize: Any) -> None:
-    """Let the token of a dpnp array be that of its elements."""
+    """Let the token of a dpnp array be that of a tensor that views it.
+
+    Its pickle has the elements, the dtype, the shape, the order of the axes and the kind of USM.
+    """
     normalize = tokenize.normalize_token
 
     @normalize.register_lazy("dpnp")  # type: ignore[untyped-decorator]
     def register() -> None:
-        dpnp = import_module("dpnp")
-        normalize.register(dpnp.ndarray, lambda x: ("dpnp", normalize(dpnp.asnumpy(x))))
+        dpnp, sx = import_module("dpnp"), import_module("sycl_ext")
+
+        def token(array: Any) -> tuple[Any, ...]:
+            view = sx.as_tensor(array, copy=False)
+            return "dpnp", normalize(view), normalize(view.device)
+
+        normalize.register(dpnp.ndarray, token)
 
 
 def _register_protocol(protocol: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from samples import halves
 
 dpnp = pytest.importorskip("dpnp")
 da = pytest.importorskip("dask.array")
@@ -240,14 +241,32 @@ def test_find_spec_of_dpnp_keeps_the_registration(question):
 
 
 @pytest.mark.parametrize("imports", ["dask.base", "dask.array"])
-def test_token_of_an_array_is_that_of_its_elements(imports):
+def test_token_of_an_array_is_the_same_for_equal_arrays(imports):
     shown = environments.python(
         f"import sycl_ext, dpnp, {imports}\n"
         "from dask.base import tokenize\n"
         "a, b, c = dpnp.ones(3), dpnp.ones(3), dpnp.zeros(3)\n"
-        "print(tokenize(a) == tokenize(a) == tokenize(b) != tokenize(c))"
-    )
-    assert shown.strip() == "True"
+        "print(tokenize(a) == tokenize(a) == tokenize(b) != tokenize(c))\n"
+        "print(tokenize(a))"
+    ).split()
+    assert shown == ["True", dask.base.tokenize(dpnp.ones(3))]
+
+
+def test_token_of_an_array_names_its_memory():
+    """Dask takes arrays with one token for one array, and computes with any of them."""
+    first, second = halves()
+    arrays = [
+        dpnp.ones((2, 3)),
+        dpnp.ones((2, 3), dtype="f4"),
+        dpnp.ones((3, 2)),
+        dpnp.asfortranarray(dpnp.ones((2, 3))),
+        dpnp.ones((2, 3), usm_type="shared"),
+        dpnp.ones((2, 3), usm_type="host"),
+        *(dpnp.ones((2, 3), sycl_queue=half.sycl_queue) for half in (first, second)),
+    ]
+    tokens = [dask.base.tokenize(x) for x in arrays]
+    assert len(set(tokens)) == len(arrays)
+    assert tokens == [dask.base.tokenize(x.copy(order="K")) for x in arrays]
 
 
 def test_arrays_of_dask_load_neither_dpnp_nor_the_runtime():
