@@ -3,7 +3,8 @@
 
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple, SupportsIndex
+from types import EllipsisType
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias, overload
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
@@ -66,20 +67,33 @@ def statistics(device: Any = None, /) -> dict[tuple[Device | None, str], Statist
     return usage
 
 
-#: The function that an allocation calls before it fails, by entry: one for each device at most.
-_on_pressure: dict[int, Callable[[int], object]] = {}
+_Limit: TypeAlias = tuple[int | None, Callable[[int], object] | None]
+
+#: The limit of each entry that has one, and the function that an allocation calls before it fails.
+_limits: dict[int, _Limit] = {}
+_NO_LIMIT: _Limit = None, None
 
 
 def make_room(entry_id: int, nbytes: int) -> bool:
     """Call the function of `limit` for a failed allocation; return whether it freed memory."""
-    handler = _on_pressure.get(entry_id)
+    _, handler = _limits.get(entry_id, _NO_LIMIT)
     return handler is not None and bool(handler(nbytes))
 
 
+@overload
+def limit(device: Any) -> _Limit: ...
+@overload
 def limit(
     device: Any, nbytes: SupportsIndex | None, on_pressure: Callable[[int], object] | None = None
-) -> None:
+) -> None: ...
+def limit(
+    device: Any,
+    nbytes: SupportsIndex | EllipsisType | None = ...,
+    on_pressure: Callable[[int], object] | None = None,
+) -> _Limit | None:
     """Limit the allocations of this package on a device, and set a function that frees memory.
+
+    With the device alone, it returns the limit and changes nothing.
 
     The limit applies to "device" and "shared" USM. For a root device it includes the USM of its
     sub-devices and private contexts. It applies to later allocations. Threads that allocate at the
@@ -89,8 +103,8 @@ def limit(
     ----------
     device : Any
         In any form.
-    nbytes : int or None
-        None removes the limit.
+    nbytes : int or None, optional
+        None removes the limit. If it is not given, nothing changes.
     on_pressure : callable, optional
         Called with the size in bytes of an allocation that would exceed the limit, or for which the
         device has no memory left. It frees memory, for example by dropping tensors or moving them
@@ -101,6 +115,12 @@ def limit(
         runs, no allocation calls it again: its own raises MemoryError if there is no room, and that
         of another thread waits until it returns, for five seconds at most in which nothing is
         freed. None removes it.
+
+    Returns
+    -------
+    tuple or None
+        With the device alone, its `nbytes` and `on_pressure`, each of which may be None: a library
+        that sets its own restores them. Otherwise None.
 
     Raises
     ------
@@ -118,13 +138,16 @@ def limit(
     >>> found = sx.memory.statistics()
     >>> limited = [(sx.device(), kind) for kind in ("device", "shared")]
     >>> used = sum(found[key].live_bytes for key in limited if key in found)
+    >>> before = sx.memory.limit(sx.device())
     >>> sx.memory.limit(sx.device(), (1 << 20) + used, spill)
     >>> tensor = sx.empty(1_500_000, "uint8", usm_type="shared")
     >>> cache
     []
-    >>> sx.memory.limit(sx.device(), None)
+    >>> sx.memory.limit(sx.device(), *before)
     """
     entry = place(device).device._entry
+    if nbytes is ... and on_pressure is None:
+        return _limits.get(entry.id, _NO_LIMIT)
     if on_pressure is not None and not callable(on_pressure):
         raise TypeError(
             f"on_pressure is of type {type(on_pressure).__name__}; it must be a function of a "
@@ -134,11 +157,13 @@ def limit(
     if nbytes is not None and most < 0:
         error = ValueError if is_int(nbytes) else TypeError
         raise error(f"nbytes is {nbytes!r}; it must be an int of at least 0, or None for no limit")
-    if on_pressure is not None:
-        _on_pressure[entry.id] = on_pressure  # set before the limit, for Ctrl-C between the two
+    wanted = (None if nbytes is None else most), on_pressure
+    if wanted != _NO_LIMIT:
+        _limits[entry.id] = wanted  # set before the limit, for Ctrl-C between the two
     _core.limit_memory(entry, min(most, (1 << 63) - 1))
-    if on_pressure is None:
-        _on_pressure.pop(entry.id, None)
+    if wanted == _NO_LIMIT:
+        _limits.pop(entry.id, None)
+    return None
 
 
 def cached() -> dict[tuple[Device | None, str], int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,16 +35,43 @@ _lock = threading.RLock()
 _buffers: weakref.WeakValueDictionary[int, DeviceSpillBuffer] = weakref.WeakValueDictionary()
 
 
+#: The `on_pressure` of the default device that `make_room` has replaced; () while it has not.
+_replaced: tuple[()] | tuple[Callable[[int], object] | None] = ()
+
+
 def make_room(nbytes: int) -> bool:
     """Move arrays of this process's workers to the host; return whether there were any.
 
-    It is the `on_pressure` of `sycl_ext.memory.limit` for the default device.
+    It is the `on_pressure` of `sycl_ext.memory.limit` for the default device. If there is nothing
+    to move, it calls the function that was set before.
     """
     freed = 0
     with _lock:
         for buffer in list(_buffers.values()):
             freed += buffer.make_room(nbytes - freed)
-    return freed > 0
+    if freed or not _replaced or _replaced[0] is None:
+        return freed > 0
+    return bool(_replaced[0](nbytes))
+
+
+def _set_on_pressure() -> None:
+    """Have allocations call `make_room`; the limit of the program stays."""
+    global _replaced
+    nbytes, on_pressure = sx.memory.limit(sx.device())
+    if on_pressure is not make_room:
+        _replaced = (on_pressure,)
+        sx.memory.limit(sx.device(), nbytes, make_room)
+
+
+def _restore_on_pressure() -> None:
+    """Undo `_set_on_pressure` with the last buffer of the process, unless it was set again."""
+    global _replaced
+    if not _replaced or list(_buffers.values()):
+        return
+    nbytes, on_pressure = sx.memory.limit(sx.device())
+    if on_pressure is make_room:
+        sx.memory.limit(sx.device(), nbytes, *_replaced)
+    _replaced = ()
 
 
 class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
@@ -52,6 +79,10 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
 
     Tensors and dpnp arrays in "device" and "shared" USM count; all other data is on the host from
     the beginning, as without this class.  Arrays that a running task uses are not moved.
+
+    An allocation that fails on the default device moves arrays, and is tried again; after that it
+    calls the `on_pressure` of `sycl_ext.memory.limit` that was set before.  Its limit stays, and
+    the function is set again when the process has no such mapping any more.
 
     Parameters
     ----------
@@ -77,7 +108,8 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
         limit = parse_bytes(device_memory_limit)
         self.device = zict.Buffer({}, below, limit, lambda _key, value: _on_device(value))
         _buffers[id(self)] = self
-        sx.memory.limit(sx.device(), None, make_room)
+        weakref.finalize(self, _restore_on_pressure).atexit = False
+        _set_on_pressure()
 
     def make_room(self, nbytes: int) -> int:
         """Move arrays of so many bytes to the host, if there are as many; return how many."""

@@ -136,6 +136,45 @@ def test_workers_of_a_process_make_room_together(data, tmp_path):
     assert gone() is None
 
 
+def test_limit_of_the_program_stays_and_its_function_is_called_last(tmp_path):
+    asked = []
+
+    def theirs(nbytes):
+        asked.append(nbytes)
+        return False
+
+    gc.collect()  # buffers of other tests
+    most = sum(counts.live_bytes for counts in sx.memory.statistics(sx.device()).values()) + 3 * KB
+    sx.memory.limit(sx.device(), most, theirs)
+    try:
+        data = DeviceSpillBuffer(str(tmp_path / "1"), 8 * KB)
+        other = DeviceSpillBuffer(str(tmp_path / "2"), 8 * KB)
+        for i in range(5):
+            data[i] = tensor(i)
+        assert (tiers(data)[:2], asked) == ([[2, 3, 4], [0, 1]], [])
+        with pytest.raises(MemoryError, match=f"of the {most} bytes"):
+            sx.empty(most + KB, "uint8")
+        assert (tiers(data)[0], len(asked)) == ([], 1)
+        data.clear()
+        del data
+        gc.collect()
+        assert sx.memory.limit(sx.device()) == (most, spill.make_room)
+        del other
+        gc.collect()
+        assert sx.memory.limit(sx.device()) == (most, theirs)
+    finally:
+        sx.memory.limit(sx.device(), None)
+
+
+def test_function_that_was_set_later_stays(tmp_path):
+    data = DeviceSpillBuffer(str(tmp_path), 2 * KB)
+    sx.memory.limit(sx.device(), None, print)
+    del data
+    gc.collect()
+    assert sx.memory.limit(sx.device()) == (None, print)
+    sx.memory.limit(sx.device(), None)
+
+
 def test_eviction_empties_the_device_and_the_host(data):
     """It asks while there is something to move, when its process has too much memory."""
     data[0] = tensor(0)

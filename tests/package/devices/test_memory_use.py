@@ -95,6 +95,20 @@ def test_limit_refuses_allocations_beyond_it():
     sx.empty(5 * MIB, "uint8")
 
 
+def test_limit_of_a_device_is_returned_and_can_be_set_again():
+    def spill(nbytes):
+        return False
+
+    assert limit(sx.device()) == (None, None)
+    for wanted in ((5, spill), (None, spill), (7, None)):
+        assert limit(sx.device(), *wanted) is None
+        assert limit(sx.device()) == wanted
+    with pytest.raises(MemoryError, match="of the 7 bytes"):
+        sx.empty(MIB)
+    limit(sx.device(), None)
+    assert limit(sx.device()) == (None, None)
+
+
 @pytest.mark.parametrize("size", [100, 5 * MIB])
 def test_callback_makes_room(size):
     asked, cache = [], [sx.empty(size, "uint8") for _ in range(3)]
