@@ -10,6 +10,7 @@
 #include "python/decisions.hpp"
 #include "python/functions.hpp"
 #include "python/host_arrays.hpp"
+#include "runtime/devices/device_table.hpp"
 
 namespace {
 
