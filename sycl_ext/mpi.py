@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI: communicators that can use memory of a device, and requests over staged memory."""
+"""MPI: requests over staged memory."""
 
 from sycl_ext._setup import public as _public
 
 #: The modules that have the public names.  ``mpi.pyi`` tells editors and type checkers.
 _PUBLIC = {
-    "_exchange.mpi": "Check check",
     "_exchange.staging": "StagedRequest staged_request",
 }
 

@@ -24,6 +24,10 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = "build/demo"
 
+sys.path.insert(0, str(ROOT / "tools"))
+
+from release import PURE  # noqa: E402
+
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a table in Markdown."""
@@ -258,9 +262,7 @@ def host() -> str:
 
 #: Distribution -> its package in conda-forge, where the names differ.
 CONDA_NAMES = {"sycl-ext": "sycl_ext", "ray": "ray-core"}
-#: The folders of the distributions without an extension module.
 PIP = "${{ PYTHON }} -m pip install"
-PURE = ("conformance", "hardware", "integrations/dask", "integrations/ray", "integrations/xarray")
 
 
 def outputs() -> str:

@@ -28,6 +28,7 @@ PURE = {
     "conformance": "dlpack_conformance",
     "hardware": "sycl_ext_hardware",
     "integrations/dask": "sycl_ext_dask",
+    "integrations/mpi": "sycl_ext_mpi",
     "integrations/ray": "sycl_ext_ray",
     "integrations/xarray": "sycl_ext_xarray",
 }

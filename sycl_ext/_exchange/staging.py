@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sycl_ext import _core
-from sycl_ext._exchange import mpi
 from sycl_ext._negotiation.errors import is_of_signal_handler
 from sycl_ext._negotiation.kinds import check_word
 from sycl_ext._protocols import sources
@@ -27,11 +26,11 @@ def staged(
 ) -> AbstractContextManager[HostView]: ...
 @overload
 def staged(
-    t: Tensor, mode: Mode = "rw", /, *, comm: Any, memory: Any = None
+    t: Tensor, mode: Mode = "rw", /, *, direct: bool | None, memory: Any = None
 ) -> AbstractContextManager[HostView | Tensor]: ...
 @contextmanager
 def staged(
-    t: Tensor, mode: Mode = "rw", /, *, comm: Any = None, memory: Any = None
+    t: Tensor, mode: Mode = "rw", /, *, direct: bool | None = None, memory: Any = None
 ) -> Iterator[Any]:
     """Provide contiguous host memory in place of a tensor, within a ``with`` block.
 
@@ -45,9 +44,11 @@ def staged(
     t : Tensor
     mode : {"r", "w", "rw"}
         Whether the block reads or writes the memory, or both; with "r" the view is read-only.
-    comm : mpi4py.MPI.Comm, optional
-        The communicator that uses the memory. If `mpi.check` found that it handles the memory of
-        the device, the block gets the tensor itself, and nothing is copied.
+    direct : bool, optional
+        Whether the library handles memory of the device, such as a GPU-aware MPI
+        (``sycl_ext_mpi.check``). True: the block gets the tensor itself if it is contiguous, and
+        nothing is copied. False: plain memory, for a library that mistakes pinned memory for memory
+        of a GPU.
     memory : array, optional
         Host memory with the shape and dtype of the tensor, such as a part of a cache or of a mapped
         file, which is always used instead of a new block. If it is registered
@@ -57,7 +58,7 @@ def staged(
     ------
     HostView
         For MPI, files, sockets and other consumers of buffers or of DLPack on the host; a `Tensor`
-        if ``comm`` accepts it.
+        with ``direct=True``.
 
     Raises
     ------
@@ -80,13 +81,13 @@ def staged(
     >>> t.to_numpy()
     array([97, 98, 99], dtype=uint8)
     """
-    provided, finish = _stage(t, mode, comm, memory)
+    provided, finish = _stage(t, mode, direct, memory)
     yield provided
     finish()
 
 
 def _stage(
-    t: Tensor, mode: Mode, comm: Any, given: Any = None
+    t: Tensor, mode: Mode, direct: bool | None, given: Any = None
 ) -> tuple[HostView | Tensor, Callable[[], None]]:
     """Return the memory in place of the tensor, and the function to call after its use."""
     check_word("mode", mode, ("r", "w", "rw"))
@@ -108,15 +109,13 @@ def _stage(
         return _through(held, t, mode)
     contiguous = t.c_contiguous or t.f_contiguous
     seen = t.as_readonly() if mode == "r" else t
-    check = mpi.verdict_on(comm, t.device.root_id)
-    if check and contiguous:
+    if direct and contiguous:
         _core.synchronize(t)  # MPI does not use queues
         return seen, _nothing
-    has_failed = check is not None and not check
-    if t.host_accessible and contiguous and not has_failed:
-        return host_view(seen), _nothing
-    if has_failed:  # it may mistake even pinned memory for GPU memory
+    if direct is not None and not direct:  # it may mistake even pinned memory for GPU memory
         return _through(_core.copy_to_host(t), t, mode, is_filled=True)
+    if t.host_accessible and contiguous:
+        return host_view(seen), _nothing
     return _through(_core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C"), t, mode)
 
 
@@ -193,7 +192,7 @@ class StagedRequest:
 
 
 def staged_request(
-    t: Tensor, mode: Mode, start: Callable[[Any], Any], /, *, comm: Any = None
+    t: Tensor, mode: Mode, start: Callable[[Any], Any], /, *, direct: bool | None = None
 ) -> StagedRequest:
     """Start ``Isend`` or ``Irecv`` on host memory in place of a tensor.
 
@@ -208,7 +207,7 @@ def staged_request(
         "r" to send, "w" to receive.
     start : callable
         A function that takes the memory and returns the request.
-    comm : mpi4py.MPI.Comm, optional
+    direct : bool, optional
         As for `staged`.
 
     Returns
@@ -241,5 +240,5 @@ def staged_request(
         raise TypeError(
             f"start is of type {type(start).__name__}; it must be a function of the memory"
         )
-    memory, finish = _stage(t, mode, comm)
+    memory, finish = _stage(t, mode, direct)
     return StagedRequest(start, memory, finish)

@@ -263,7 +263,8 @@ assert set(tensor.to_numpy().tolist()) == {7}
 
 
 @pytest.mark.parametrize(
-    "first", ["_core.set_hooks", "dlpack.VERSION", "ipc.empty", "memory.cached", "mpi.check"]
+    "first",
+    ["_core.set_hooks", "dlpack.VERSION", "ipc.empty", "memory.cached", "mpi.staged_request"],
 )
 @pytest.mark.parametrize("before", ["", "import sycl_ext; "], ids=["", "late logging"])
 def test_fork_waits_while_a_name_is_loaded(first, before):

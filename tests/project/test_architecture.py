@@ -46,7 +46,7 @@ PYTHON_ARROWS = {
     "_devices": ("_core", "_negotiation", "_setup"),
     "_protocols": ("_core", "_negotiation", "_debug", "_devices"),
     "_tensor": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_setup"),
-    "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor", "_setup"),
+    "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor"),
     "_ipc": (
         "_core", "_negotiation", "_devices", "_protocols", "_tensor", "_exchange", "_setup",
     ),

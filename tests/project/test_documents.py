@@ -29,7 +29,8 @@ def test_environment_variables_page_is_complete():
 #: pip would look for the package on an index, where anybody could take the name.
 ON_AN_INDEX = re.compile(
     r"pip install (?:[^\n`&;]*[\s\"'])?"
-    r"(?:sycl_ext(?:\[\w+\])?(?!\w| @|/|\[)|sycl-ext-|[./\w]*\[[\w,]*(?:dask|hardware|ray|xarray)\b)"
+    r"(?:sycl_ext(?:\[\w+\])?(?!\w| @|/|\[)|sycl-ext-"
+    r"|[./\w]*\[[\w,]*(?:dask|hardware|mpi|ray|xarray)\b)"
 )
 
 

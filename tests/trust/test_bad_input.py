@@ -317,15 +317,12 @@ CASES = {
         "mode": (lambda: sx.staged(tensor(), "a").__enter__(), ValueError, "'rw'"),
         "read-only": (lambda: sx.staged(readonly()).__enter__(), BufferError, "read-only"),
         "an array": (lambda: sx.staged(np.zeros(3)).__enter__(), TypeError, "as_tensor"),
-        "communicator": (lambda: sx.staged(tensor(), comm=1).__enter__(), TypeError, "mpi4py"),
     },
     "mpi.staged_request": {
         "mode": (lambda: mpi.staged_request(tensor(), "a", print), ValueError, "'rw'"),
         "start": (lambda: mpi.staged_request(tensor(), "r", 1), TypeError, "start is of type int"),
         "an array": (lambda: mpi.staged_request(b"1", "r", print), TypeError, "as_tensor"),
-        "comm": (lambda: mpi.staged_request(tensor(), "r", id, comm=1), TypeError, "mpi4py"),
     },
-    "mpi.check": {"communicator": (lambda: mpi.check(None), TypeError, "mpi4py")},
     # Tensor
     "Tensor": {
         "constructor": (lambda: sx.Tensor((2, 3)), TypeError, "no constructor.*empty"),

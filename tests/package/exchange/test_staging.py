@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`staged`, and requests of MPI.  Of a GPU: ``environments/stand_in_gpu``."""
 
-import re
 import signal
-import subprocess
 from unittest.mock import Mock
 
 import numpy as np
@@ -11,7 +9,8 @@ import pytest
 
 import sycl_ext as sx
 from samples import LAYOUTS, USM_TYPES, assert_equal, bits
-from sycl_ext._exchange import mpi, staging
+from sycl_ext import _core
+from sycl_ext._exchange import staging
 
 #: The host reaches the device USM of some devices.
 REACHED = [usm_type for usm_type in USM_TYPES if sx.device().host_accessible(usm_type)]
@@ -80,49 +79,33 @@ def test_host_view_needs_no_staging(array):
         sx.staged(view).__enter__()
     with pytest.raises(TypeError, match="host memory already: use it as it is"):
         sx.mpi.staged_request(view, "r", lambda memory: None)
-    with pytest.raises(TypeError, match=r"an object of type ndarray is not a Tensor; pass as_tensor"):
+    with pytest.raises(
+        TypeError, match=r"an object of type ndarray is not a Tensor; pass as_tensor"
+    ):
         sx.staged(np.zeros(3)).__enter__()
 
 
-def test_trial_process_does_not_see_the_launcher_of_mpi(monkeypatch):
-    """It would take itself for a rank, and wait for the others."""
-    started = []
-
-    def run(command, env, **_):
-        started.append(env)
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(mpi.subprocess, "run", run)
-    for name in ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE"):
-        monkeypatch.setenv(name, "1")
-    monkeypatch.setenv("OF_THE_USER", "1")
-    assert mpi._try_apart(sx.device()) == ""
-    (environment,) = started
-    assert environment["OF_THE_USER"] == "1"
-    assert not [name for name in environment if name.startswith(("PMI", "OMPI_"))]
+def test_library_that_handles_device_memory_gets_the_tensor():
+    tensor, _ = LAYOUTS["C"].tensor("float32")
+    with sx.staged(tensor, "r", direct=True) as memory:
+        assert type(memory) is sx.Tensor
+        assert (memory.ptr, memory.readonly) == (tensor.ptr, True)
+    sliced, array = LAYOUTS["sliced"].tensor("int32")
+    with sx.staged(sliced, direct=True) as memory:  # MPI takes no gaps
+        assert type(memory) is sx.HostView
+        assert bits(np.from_dlpack(memory)) == bits(array)
 
 
-@pytest.mark.parametrize(
-    ("backend", "offload", "claimed"),
-    [("level_zero", "0", False), ("level_zero", "1", True), ("cuda", "1", False)],
-)
-def test_intel_mpi_claims_level_zero_by_a_variable(monkeypatch, backend, offload, claimed):
-    monkeypatch.setenv("I_MPI_OFFLOAD", offload)
-    comm = Mock(**{"Get_info.return_value.Get.return_value": None})
-    assert (mpi._claim(comm, Mock(backend=backend)) == "") is claimed
+def test_library_that_mistakes_pinned_memory_gets_plain_memory():
+    tensor, array = LAYOUTS["C"].tensor("float32", "host")
+    with sx.staged(tensor, direct=False) as memory:
+        assert memory.ptr != tensor.ptr
+        assert _core.as_usm(memory).entry_id is None
+        np.from_dlpack(memory)[:] += 1
+    assert_equal(tensor, array + 1)
 
 
-def test_rank_with_a_reason_is_named():
-    comm = Mock(**{"allgather.return_value": ["", "lost", "gone"]})
-    assert mpi._agreed(comm, "") == "rank 1: lost"
-
-
-def test_trial_process_that_fails_tells_its_last_words(monkeypatch):
-    monkeypatch.setattr(mpi.sys, "executable", "/bin/sh")  # which does not read Python
-    assert re.search(r"failed: exit code \d+: \S", mpi._try_apart(sx.device()))
-
-
-# ---- requests; with MPI and its lies: ``programs/processes/mpi_guard.py`` ------------------------
+# ---- requests; with MPI: ``programs/processes/mpi_requests.py`` ------------------------
 
 
 class Request:
@@ -202,19 +185,3 @@ def test_request_that_is_never_made_keeps_no_memory():
     assert [staging._pending.pop()._memory.shape, *staging._pending] == [tensor.shape]
     with pytest.raises(BufferError, match="stage it with mode 'r'"):
         sx.mpi.staged_request(tensor.as_readonly(), "w", Request)
-
-
-def test_other_ranks_are_told_of_an_error_without_a_text():
-    """They would take "" for the answer that nothing is wrong, and wait in the next step."""
-
-    class Spec:
-        @property
-        def sycl_queue(self):
-            raise ValueError
-
-    comm = Mock()
-    comm.Is_inter.return_value = False
-    comm.allgather.side_effect = lambda reason: [reason]
-    with pytest.raises(ValueError, match="^$"):
-        mpi.check(comm, Spec())
-    comm.allgather.assert_called_once_with("ValueError")

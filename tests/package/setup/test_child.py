@@ -25,11 +25,6 @@ self_test.PEER = "import ctypes; ctypes.PyDLL(%r)"
 import sycl_ext as sx
 self_test.second_process(sx.device("cpu"))
 """,
-    "mpi": """
-import types
-from sycl_ext._exchange import mpi
-print(mpi._try_apart(types.SimpleNamespace(id=0)))
-""",
 }
 
 
@@ -39,7 +34,6 @@ def spins(tmp_path_factory):
     library = folder / "libspins.so"
     command = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(library)]
     subprocess.run(command, input=SPINS, text=True, check=True)
-    (folder / "mpi4py.py").write_text(f"import ctypes\nctypes.PyDLL({str(library)!r})\n")
     return library
 
 

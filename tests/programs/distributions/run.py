@@ -77,6 +77,7 @@ DISTRIBUTIONS = {
     "sycl-ext-dask": Ours(
         "integrations/dask", ("sycl_ext_dask",), tests("integrations/dask/tests")
     ),
+    "sycl-ext-mpi": Ours("integrations/mpi", ("sycl_ext_mpi",), tests("integrations/mpi/tests")),
     "sycl-ext-ray": Ours("integrations/ray", ("sycl_ext_ray",), tests("integrations/ray/tests")),
     "sycl-ext-xarray": Ours(
         "integrations/xarray", ("sycl_ext_xarray",), tests("integrations/xarray/tests")
@@ -135,11 +136,17 @@ def closure(requirements: Iterable[str]) -> Iterator[Distribution]:
                 yield package
 
 
+def is_script(program: Path) -> bool:
+    """Return whether a program names its interpreter."""
+    with program.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
 def link(package: Distribution, site: Path) -> None:
-    """Put the files of a package into another environment, except its programs."""
+    """Put the files of a package into another environment, except scripts for this Python."""
     for file in package.files or []:
         source, target = Path(str(package.locate_file(file))), Path(os.path.normpath(site / file))
-        if target.parent.name == "bin" or not source.exists():
+        if not source.is_file() or (target.parent.name == "bin" and is_script(source)):
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():  # a folder of several packages may have it

@@ -119,10 +119,9 @@ def test_mpi_ranks_with_a_gpu():
         assert f"level_zero:gpu:1 {kind} sum of the broadcast: 1000.0" in shown
 
 
-def test_mpi_guard_passes_on_two_ranks():
-    """`mpi.check`, `staged` with a communicator, and requests."""
+def test_requests_of_two_ranks():
     gpu = environments.level_zero()
     command = Path(sys.executable).with_name("mpiexec")
-    script = Path(__file__).with_name("mpi_guard.py")
+    script = Path(__file__).with_name("mpi_requests.py")
     shown = run(command, "-n", 2, sys.executable, "-W", "error", script, variables=gpu)
     assert shown.count("all is well") == 2

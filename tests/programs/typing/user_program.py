@@ -11,6 +11,7 @@ import operator
 import os
 import pickle
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -212,19 +213,13 @@ def cross_processes(t: sx.Tensor, device: sx.Device) -> None:
     sx.ipc.register_multiprocessing("dpnp")
     with sx.staged(t, "rw") as memory:
         assert_type(memory, sx.HostView)
-    with sx.staged(t, "r", comm=None) as sent:
+    with sx.staged(t, "r", direct=None) as sent:
         assert_type(sent, sx.HostView | sx.Tensor)
-    try:
-        request = sx.mpi.staged_request(t, "w", lambda memory: memory, comm=1)
-        assert_type(request, sx.mpi.StagedRequest)
-        assert_type(request.test(), bool)
-        request.wait()
-    except TypeError as error:
-        print(error)
-    try:
-        assert_type(sx.mpi.check(None, device), sx.mpi.Check)
-    except TypeError as error:
-        print(error)
+    done = SimpleNamespace(Test=lambda: True, Wait=lambda: True)
+    request = sx.mpi.staged_request(t, "w", lambda _memory: done, direct=False)
+    assert_type(request, sx.mpi.StagedRequest)
+    assert_type(request.test(), bool)
+    request.wait()
 
 
 def expect_refusals(t: sx.Tensor) -> None:

@@ -112,7 +112,6 @@ ELSEWHERE = {
     "ipc.pack Packed.open": "package/ipc/test_packing.py",
     "ipc.register_multiprocessing": "environments/stand_in_gpu/test_gpu_anybodys_memory.py",
     "Handle.to_bytes": "environments/stand_in_gpu/test_gpu_processes.py",
-    "mpi.check": "programs/processes/mpi_guard.py",
     "get_cmake_dir get_include": "package/setup/test_import.py",
     "Plan.check Plan.noting": "package/negotiation/test_rules.py",
     "AsyncCopy.done": "package/tensor/test_async_copy.py",

@@ -199,31 +199,12 @@ def staged(tensor: sx.Tensor) -> np.ndarray:
         return np.array(memory)
 
 
-class Aware:
-    """A communicator that takes memory of the device, as `mpi.check` found."""
-
-    def __init__(self, tensor: sx.Tensor) -> None:
-        self._checks = {tensor.device.root_id: sx.mpi.Check("")}
-
-    def Create_keyval(self) -> int:  # noqa: N802
-        return 0
-
-    def Get_attr(self, _key: int) -> dict[int, sx.mpi.Check]:  # noqa: N802
-        return self._checks
-
-
 def staged_for_aware_mpi(tensor: sx.Tensor) -> np.ndarray:
     """As MPI reads it: at the address, and after nobody's queue."""
-    import pytest
-
-    from sycl_ext._exchange import mpi
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(mpi, "_keyvals", [])  # no key of this class for communicators of mpi4py
-        with sx.staged(tensor, "r", comm=Aware(tensor)) as memory:
-            assert type(memory) is sx.Tensor
-            assert memory.ptr == tensor.ptr
-            return Address(memory.ptr, tensor).read()
+    with sx.staged(tensor, "r", direct=True) as memory:
+        assert type(memory) is sx.Tensor
+        assert memory.ptr == tensor.ptr
+        return Address(memory.ptr, tensor).read()
 
 
 def stage(tensor: sx.Tensor, array: np.ndarray, mode: str = "w") -> None:

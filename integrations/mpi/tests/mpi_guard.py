@@ -17,8 +17,7 @@ import pytest
 from mpi4py import MPI
 
 import sycl_ext as sx
-from sycl_ext import _core
-from sycl_ext._exchange import mpi, staging
+import sycl_ext_mpi as mpi
 
 WORLD = MPI.COMM_WORLD
 RANK, OTHER = WORLD.rank, 1 - WORLD.rank
@@ -91,48 +90,53 @@ def on_gpu(value: float = 0.0) -> sx.Tensor:
     return sx.empty(1000, "float64", device=GPU).copy_from(NUMBERS + value)
 
 
-def exchange_staged(comm: Any) -> Any:
+def exchange_staged(comm: Any, result: mpi.Check) -> Any:
     """Numbers of the other rank through `staged`; returns what MPI got to send."""
     mine, theirs = on_gpu(RANK), on_gpu(-1)
-    with sx.staged(mine, "r", comm=comm) as send, sx.staged(theirs, "w", comm=comm) as receive:
+    how = {"direct": result.takes(mine)}
+    with sx.staged(mine, "r", **how) as send, sx.staged(theirs, "w", **how) as receive:
         comm.Sendrecv(send, OTHER, recvbuf=receive, source=OTHER)
     assert np.array_equal(theirs.to_numpy(), NUMBERS + OTHER)
     return send
 
 
 def kind_of(memory: Any) -> str | None:
-    result = _core.as_usm(memory)
-    return result.usm_type if result.entry_id is not None else None
+    """The kind of USM; None: plain memory."""
+    try:
+        kind = sx.as_tensor(memory, copy=False).usm_type
+    except sx.CopyRefusedError:
+        return None
+    return None if kind == "system" else kind
 
 
 def what_the_mpi_itself_says() -> None:
     """It says nothing of GPUs, so memory is staged in pinned memory, as without a check."""
-    result = sx.mpi.check(WORLD, GPU)
+    result = mpi.check(WORLD, GPU)
     assert not result
     assert result.reason == "rank 0: MPI says that it takes memory of mpi, system", result
-    assert kind_of(exchange_staged(WORLD)) == "host"
+    assert kind_of(exchange_staged(WORLD, result)) == "host"
 
 
 def an_mpi_that_would_crash() -> None:
     """A process apart dies of it, and the job goes on, through plain memory."""
     comm = Claims(WORLD.Dup())
-    result = sx.mpi.check(comm, GPU)
+    result = mpi.check(comm, GPU)
     assert not result
     assert "a process that sends itself memory of the device failed" in result.reason, result
-    assert kind_of(exchange_staged(comm)) is None
+    assert kind_of(exchange_staged(comm, result)) is None
     shared = sx.zeros(3, usm_type="shared", device=GPU)  # this MPI might take it for a GPU's
-    with sx.staged(shared, "w", comm=comm) as memory:
+    with sx.staged(shared, "w", direct=result.takes(shared)) as memory:
         assert kind_of(memory) is None
         np.asarray(memory)[:] = 7
     assert shared.to_numpy().tolist() == [7, 7, 7]
-    with sx.staged(shared, "r", comm=Claims(WORLD.Dup())) as memory:  # nothing is known of it
+    with sx.staged(shared, "r") as memory:  # of an MPI of which nothing is known
         assert memory.ptr == shared.ptr
 
 
 def an_mpi_that_corrupts() -> None:
     """All ranks know what one of them saw."""
     comm = Corrupts(WORLD.Dup())
-    result = sx.mpi.check(comm, GPU)
+    result = mpi.check(comm, GPU)
     assert result.reason == (
         "rank 1: Sendrecv of 4194304 bytes from device to device USM arrived changed"
     ), result
@@ -149,11 +153,11 @@ def an_mpi_that_corrupts() -> None:
         "Allreduce         ok        ok        ok        ok        ok        ok        ok",
         result.reason,
     ]
-    assert kind_of(exchange_staged(comm)) is None
+    assert kind_of(exchange_staged(comm, result)) is None
 
 
 def an_mpi_that_raises() -> None:
-    result = sx.mpi.check(Fails(WORLD.Dup()), GPU)
+    result = mpi.check(Fails(WORLD.Dup()), GPU)
     assert result.reason == (
         "rank 0: Sendrecv of 1 bytes from device to device USM: out of handles"
     ), result
@@ -165,9 +169,9 @@ def one_rank_that_fails() -> None:
     device = "no such device" if RANK == 1 else GPU
     if RANK == 1:
         with pytest.raises(ValueError, match="no such device"):
-            sx.mpi.check(comm, device)
+            mpi.check(comm, device)
     else:
-        result = sx.mpi.check(comm, device)
+        result = mpi.check(comm, device)
         assert result.reason.startswith("rank 1: device is 'no such device'"), result
     try_apart, run = mpi._try_apart, mpi.subprocess.run
     mpi._try_apart = TRY_APART
@@ -179,71 +183,33 @@ def one_rank_that_fails() -> None:
             return run([*command[:2], process if RANK == 1 else ""], **how)
 
         mpi.subprocess.run = run_that
-        result = sx.mpi.check(comm, GPU)
+        result = mpi.check(comm, GPU)
         wanted = "did not start: no more processes" if process is None else "failed: exit code 3"
         assert wanted in result.reason, result
     mpi._try_apart, mpi.subprocess.run = try_apart, run
 
 
 def other_communicators() -> None:
-    """The facts are about the communicator, not about the class of its object."""
-    comm = Fails(WORLD.Dup())
-    sx.mpi.check(comm, GPU)
-    result = mpi.verdict_on(MPI.Comm(comm), GPU.id)
-    assert result is not None
-    assert not result
     between = WORLD.Split(RANK).Create_intercomm(0, WORLD, OTHER)
     with pytest.raises(TypeError, match="Merge"):
-        sx.mpi.check(between, GPU)
+        mpi.check(between, GPU)
 
 
 def an_mpi_that_works() -> None:
     """It gets the tensors, except for those with gaps."""
     comm = Takes(WORLD.Dup())
-    result = sx.mpi.check(comm, GPU)
+    result = mpi.check(comm, GPU)
     assert result, result
     assert str(result).count(" ok") == len(result.outcomes) == 28
     assert str(result).splitlines()[-1] == "MPI handles memory of the device"
-    assert type(exchange_staged(comm)) is sx.Tensor
+    assert type(exchange_staged(comm, result)) is sx.Tensor
     t = on_gpu()
-    with sx.staged(t, comm=comm) as memory:
+    with sx.staged(t, direct=result.takes(t)) as memory:
         assert memory.ptr == t.ptr
-    with sx.staged(t[::2], comm=comm) as memory:
+    with sx.staged(t[::2], direct=result.takes(t)) as memory:
         assert kind_of(memory) == "host"
     other_gpu = sx.zeros(3, device="level_zero:gpu:0")
-    with sx.staged(other_gpu, comm=comm) as memory:  # nothing is known of that one
-        assert kind_of(memory) == "host"
-
-
-def requests() -> None:
-    """Received when wait() or test() says so, from memory that nobody else has to keep."""
-    for kind in ("device", "shared", "host"):
-        mine = sx.empty(1000, "float64", usm_type=kind, device=GPU).copy_from(NUMBERS + RANK)
-        theirs = sx.zeros(1000, "float64", usm_type=kind, device=GPU)
-        receiving = sx.mpi.staged_request(theirs, "w", lambda memory: WORLD.Irecv(memory, OTHER))
-        assert not receiving.test()  # nobody sends before the barrier
-        WORLD.Barrier()
-        sending = sx.mpi.staged_request(mine, "r", lambda memory: WORLD.Isend(memory, OTHER))
-        while not receiving.test():
-            pass
-        for request in (sending, receiving):
-            request.wait()
-            assert request.test()
-        assert np.array_equal(theirs.to_numpy(), NUMBERS + OTHER)
-
-
-def a_request_that_nobody_keeps() -> None:
-    """MPI writes into its memory all the same."""
-    theirs = on_gpu(-1)
-    sx.mpi.staged_request(theirs, "w", lambda memory: WORLD.Irecv(memory, OTHER))
-    gc.collect()
-    WORLD.Barrier()
-    with sx.staged(on_gpu(RANK), "r") as memory:
-        WORLD.Send(memory, OTHER)
-    (kept,) = staging._pending
-    kept.wait()
-    assert np.array_equal(theirs.to_numpy(), NUMBERS + OTHER)
-    assert not staging._pending
+    assert result.takes(other_gpu) is None  # nothing is known of that one
 
 
 if __name__ == "__main__":
@@ -258,8 +224,6 @@ if __name__ == "__main__":
         an_mpi_that_works,
     ):
         scene()
-    requests()
-    a_request_that_nobody_keeps()
     gc.collect()
     assert sx.memory.live_exports() == 0
     print(f"rank {RANK}: all is well", flush=True)

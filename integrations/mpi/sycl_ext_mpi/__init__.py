@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mpi.check`: test whether an MPI that claims to support GPU memory transfers it correctly.
+"""Test whether an MPI that claims to support GPU memory transfers it correctly: ``check``.
 
 It imports no mpi4py: everything is a method of the communicator.
 """
@@ -12,21 +12,19 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from sycl_ext import _core
-from sycl_ext._devices.placement import device as find_device
-from sycl_ext._negotiation.errors import message_of
-from sycl_ext._negotiation.kinds import ALLOCATED, UsmType
-from sycl_ext._setup import child
-from sycl_ext._tensor.host_view import host_view
-from sycl_ext._tensor.tensor import empty, zeros
+import sycl_ext as sx
 
-if TYPE_CHECKING:
-    from sycl_ext._devices.device import Device
+__all__ = ["Check", "Outcome", "check"]
 
+__version__ = "0.1.0"
+
+UsmType = Literal["device", "shared", "host"]
+#: The kinds of USM that tensors are allocated in.
+ALLOCATED: tuple[UsmType, ...] = get_args(UsmType)
 #: Bytes of the messages. MPI sends a small one at once; a large one is fetched by the receiver, or
 #: goes from GPU to GPU. MPICH has failed at 128 and 256 (https://github.com/pmodels/mpich/issues/7971).
 SIZES = (1, 128, 256, 4096, 64 << 10, 4 << 20, 64 << 20)
@@ -34,8 +32,14 @@ SIZES = (1, 128, 256, 4096, 64 << 10, 4 << 20, 64 << 20)
 NAMES = {"level_zero": "level_zero", "cuda": "cuda", "hip": "rocm"}
 #: Variables that a launcher sets for its ranks; without them a process is an MPI job of its own.
 LAUNCHERS = ("PMI", "PMIX_", "OMPI_", "PRTE_", "HYD", "PALS_", "SLURM_", "MPI_LOCAL", "I_MPI_HYDRA")
-#: The one key under which communicators keep results; empty before the first use (`_keyval`).
-_keyvals: list[int] = []
+#: The first statements of a child. The kernel kills it when the thread ends that has started it,
+#: whatever this process is doing; `parent` may have ended before that.
+PROLOGUE = """
+import ctypes, os, signal
+ctypes.CDLL(None).prctl(1, ctypes.c_ulong(signal.SIGKILL))  # PR_SET_PDEATHSIG
+if os.getppid() != {parent}:
+    os._exit(1)
+"""
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 
@@ -53,7 +57,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Check:
-    """The result of `mpi.check`; true if the communicator can use memory of the device directly.
+    """The result of `check`; true if the communicator can use memory of the device directly.
 
     ``print`` shows it as a table of operations and sizes.
 
@@ -67,9 +71,21 @@ class Check:
 
     reason: str
     outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
+    #: The device whose memory was tried; None: the communicator does not claim to support it.
+    _device: sx.Device | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return not self.reason
+
+    def takes(self, t: sx.Tensor) -> bool | None:
+        """Return whether the communicator handles the memory of a tensor, for ``staged(direct=)``.
+
+        None: nothing is known of it, because another device or none was tried. False: MPI claims
+        the memory and fails, so it may mistake any USM for memory of a GPU.
+        """
+        if self._device is None or t.device.root_id != self._device.root_id:
+            return None
+        return bool(self)
 
     def __str__(self) -> str:
         sizes = list(dict.fromkeys(outcome.nbytes for outcome in self.outcomes))
@@ -79,10 +95,6 @@ class Check:
         lines = [("bytes", [*map(str, sizes)]), *rows.items()] if rows else []
         table = [f"{name:<10}" + "".join(f"{cell:>10}" for cell in cells) for name, cells in lines]
         return "\n".join((*table, self.reason or "MPI handles memory of the device"))
-
-
-# Not in the class: dataclass() looks for its annotations in the module that is named there.
-Check.__module__ = "sycl_ext.mpi"
 
 
 class Operation(NamedTuple):
@@ -130,15 +142,14 @@ OPERATIONS = {
 
 
 def check(comm: Any, /, device: Any = None) -> Check:
-    """Test whether MPI handles the memory of a device, for `staged` with this ``comm``.
+    """Test whether MPI handles the memory of a device.
 
     A GPU-aware MPI declares its support (``mpi_memory_alloc_kinds`` of MPI 4.1; ``I_MPI_OFFLOAD``
     of Intel MPI). To verify it, each rank starts a child process that sends, gathers, scatters and
     reduces messages of 1 byte to 64 MB from and to each kind of USM, and the ranks do the same
     together. The declaration is trusted only if all children survive and all bytes arrive.
-    Otherwise `staged` uses plain memory, which MPI never mistakes for GPU memory.
 
-    All ranks of ``comm`` must call it together, once, before they use `staged` with it.
+    All ranks of ``comm`` must call it together.
 
     Parameters
     ----------
@@ -149,7 +160,8 @@ def check(comm: Any, /, device: Any = None) -> Check:
     Returns
     -------
     Check
-        The same on every rank. It is true or has a `reason`, and prints as a table.
+        The same on every rank. It is true or has a `reason`, and prints as a table;
+        ``sycl_ext.staged(t, direct=result.takes(t))`` uses it.
 
     Raises
     ------
@@ -159,52 +171,25 @@ def check(comm: Any, /, device: Any = None) -> Check:
     Examples
     --------
     >>> from mpi4py import MPI
-    >>> import sycl_ext as sx
-    >>> result = sx.mpi.check(MPI.COMM_WORLD, "cpu")
+    >>> import sycl_ext_mpi
+    >>> result = sycl_ext_mpi.check(MPI.COMM_WORLD, "cpu")
     >>> bool(result), result.reason
     (False, 'rank 0: MPI has no name for memory of the backend opencl')
     """
-    _require_communicator(comm)
+    if not hasattr(comm, "Is_inter"):
+        raise TypeError(f"an object of type {type(comm).__name__} is not a communicator of mpi4py")
     if comm.Is_inter():
-        raise TypeError("comm is an intercommunicator; pass mpi.check the result of its Merge()")
+        raise TypeError("comm is an intercommunicator; pass check the result of its Merge()")
     try:
-        root = find_device(find_device(device).root_id)
+        root = sx.device(sx.device(device).root_id)
     except Exception as error:
         # The other ranks wait for an answer, and "" would say that nothing is wrong.
-        _agreed(comm, message_of(error) or type(error).__name__)
+        _agreed(comm, str(error) or type(error).__name__)
         raise
     if unclaimed := _agreed(comm, _claim(comm, root)):
         return Check(unclaimed)
     failed_apart = _agreed(comm, _try_apart(root))
-    verdict = Check(failed_apart) if failed_apart else _tried(comm, root)
-    key = _keyval(comm)
-    comm.Set_attr(key, {**(comm.Get_attr(key) or {}), root.id: verdict})
-    return verdict
-
-
-def verdict_on(comm: Any, root_id: int) -> Check | None:
-    """Return the result of `mpi.check`; None: not called, or ``comm`` declares no support."""
-    if comm is None:
-        return None
-    _require_communicator(comm)
-    verdict: Check | None = (comm.Get_attr(_keyval(comm)) or {}).get(root_id)
-    return verdict
-
-
-def _require_communicator(comm: Any) -> None:
-    if not hasattr(comm, "Get_attr"):
-        raise TypeError(f"an object of type {type(comm).__name__} is not a communicator of mpi4py")
-
-
-def _keyval(comm: Any) -> int:
-    """Return the key under which a communicator keeps the results of `mpi.check`.
-
-    A copy of the communicator has no results. There is one key for all classes of mpi4py, because
-    one communicator can be an object of several.
-    """
-    if not _keyvals:
-        _keyvals.append(comm.Create_keyval())
-    return _keyvals[0]
+    return Check(failed_apart, _device=root) if failed_apart else _tried(comm, root)
 
 
 def _agreed(comm: Any, reason: str) -> str:
@@ -217,7 +202,7 @@ def _first(told: Iterable[str]) -> str:
     return next((f"rank {rank}: {text}" for rank, text in enumerate(told) if text), "")
 
 
-def _claim(comm: Any, root: Device) -> str:
+def _claim(comm: Any, root: sx.Device) -> str:
     """Return why the communicator declares no support for memory of the device, or ""."""
     name = NAMES.get(root.backend)
     if name is None:
@@ -233,13 +218,14 @@ def _claim(comm: Any, root: Device) -> str:
     return f"MPI says that it takes memory of {', '.join(filter(None, kinds)) or 'no kind'}"
 
 
-def _try_apart(root: Device) -> str:
+def _try_apart(root: sx.Device) -> str:
     """Return the reason if a child process with MPI and the device failed, or ""."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
-    code = f"from sycl_ext._exchange import mpi; mpi.run_apart({root.id})"
+    code = f"from sycl_ext_mpi import run_apart; run_apart({root.id})"
+    prologue = PROLOGUE.format(parent=os.getpid()) if sys.platform == "linux" else ""
     try:
         done = subprocess.run(
-            child.command(code),
+            [sys.executable, "-c", prologue + code],
             env=variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -263,12 +249,12 @@ def run_apart(root_id: int) -> None:
     """Exchange with this process, which is the child, and exit with the first difference."""
     from mpi4py import MPI
 
-    outcomes = _compare(MPI.COMM_SELF, find_device(root_id))
+    outcomes = _compare(MPI.COMM_SELF, sx.device(root_id))
     if wrong := next((outcome.reason for outcome in outcomes if not outcome), ""):
         sys.exit(wrong)
 
 
-def _tried(comm: Any, root: Device) -> Check:
+def _tried(comm: Any, root: sx.Device) -> Check:
     """Return the result of the exchanges between the ranks, which is the same on all of them."""
     outcomes = _compare(comm, root)
     told = comm.allgather([outcome.reason for outcome in outcomes])
@@ -276,10 +262,11 @@ def _tried(comm: Any, root: Device) -> Check:
         replace(outcome, reason=_first(reasons))
         for outcome, reasons in zip(outcomes, zip(*told, strict=True), strict=True)
     ]
-    return Check(next((outcome.reason for outcome in agreed if not outcome), ""), tuple(agreed))
+    reason = next((outcome.reason for outcome in agreed if not outcome), "")
+    return Check(reason, tuple(agreed), root)
 
 
-def _compare(comm: Any, root: Device) -> list[Outcome]:
+def _compare(comm: Any, root: sx.Device) -> list[Outcome]:
     """Exchange between the ranks; return what this rank saw of each operation and size."""
     outcomes = []
     for name, nbytes in product(OPERATIONS, SIZES):
@@ -293,7 +280,7 @@ def _compare(comm: Any, root: Device) -> list[Outcome]:
     return outcomes
 
 
-def _kinds(root: Device, nbytes: int) -> list[tuple[UsmType, UsmType]]:
+def _kinds(root: sx.Device, nbytes: int) -> list[tuple[UsmType, UsmType]]:
     """Return the pairs of kinds of USM to exchange between.
 
     Each rank makes the same number of exchanges, even if its device has fewer kinds. The largest
@@ -305,7 +292,7 @@ def _kinds(root: Device, nbytes: int) -> list[tuple[UsmType, UsmType]]:
 
 
 def _difference(
-    comm: Any, root: Device, operation: Operation, nbytes: int, source: UsmType, target: UsmType
+    comm: Any, root: sx.Device, operation: Operation, nbytes: int, source: UsmType, target: UsmType
 ) -> str:
     """Make one exchange; return what went wrong, or "". An error does not end the others."""
     rank, size = comm.Get_rank(), comm.Get_size()
@@ -317,10 +304,10 @@ def _difference(
     wanted = operation.wanted(rank, size, share)
     failure = ""
     try:
-        usm = empty(sent.size, "uint8", usm_type=source, device=root).copy_from(sent)
-        made = zeros(received.size, "uint8", usm_type=target, device=root)
+        usm = sx.empty(sent.size, "uint8", usm_type=source, device=root).copy_from(sent)
+        made = sx.zeros(received.size, "uint8", usm_type=target, device=root)
         for tensor in (usm, made):
-            _core.synchronize(tensor)
+            tensor.wait()
         sent, received = usm, made  # type: ignore[assignment]
     except Exception as error:  # plain memory is sent in its place, because the neighbours wait
         failure = f"{where}: {error}"
@@ -328,7 +315,7 @@ def _difference(
         operation.call(comm, sent, received)
     except Exception as error:
         return failure or f"{where}: {error}"
-    is_right = wanted is None or np.array_equal(host_view(received).to_numpy(), wanted)
+    is_right = wanted is None or np.array_equal(np.asarray(sx.host_view(received)), wanted)
     return failure or ("" if is_right else f"{where} arrived changed")
 
 
