@@ -214,15 +214,6 @@ class HostRegistration:
     def is_known_to(self, entry: Entry, /) -> bool: ...
     def close(self) -> None: ...
 
-class IpcEvent:
-    """An event of this process for others; they can open it as long as this object exists."""
-
-    @property
-    def data(self) -> bytes: ...
-    @property
-    def places_before(self) -> list[bytes]:
-        """The places of events of other processes that come before this one."""
-
 class IpcExport:
     """An inter-process handle; keeps its memory alive."""
 
@@ -326,12 +317,6 @@ def entry_of_device(device_address: SupportsIndex, /) -> Entry:
 def entry_of_queue(queue: Queue, /) -> Entry:
     """Entry of the queue's device and context, which is appended if it is new."""
 
-def event_of_work(tensors: Sequence[TensorBase], /) -> IpcEvent | None:
-    """The event of the work that is pending on tensors of one context.
-
-    None: none is pending; a driver that makes no event was waited for.
-    """
-
 def has_ipc(entry: Entry, /) -> bool:
     """Whether other processes can open the device memory of an entry."""
 
@@ -424,14 +409,8 @@ def unwatch_requests(handed: object, /) -> None:
 def note_request(tensor: TensorBase, /) -> None:
     """Records that the memory of a watched tensor was requested."""
 
-def is_held_by_others(tensor: TensorBase, /) -> bool:
-    """Whether other code has the memory, and can submit work on it."""
-
 def lease_of(tensor: TensorBase, /) -> Any:
     """The lease that `open_ipc` was given for the memory; None: it is not from there."""
-
-def on_own_queue(tensor: TensorBase, /) -> Tensor:
-    """The same array with a new in-order queue of its own."""
 
 def open_ipc(
     entry: Entry,
@@ -676,20 +655,3 @@ class _test:  # noqa: N801
     @staticmethod
     def live_allocations() -> int:
         """Blocks of memory that are held now, the package's own and borrowed ones."""
-
-def wait_for_event(
-    tensors: Sequence[TensorBase],
-    event: bytes,
-    process: SupportsIndex,
-    /,
-    *,
-    place: bytes = b"",
-    is_ordered: bool = False,
-) -> None:
-    """Orders later work on the own queues of tensors after an event of another process.
-
-    is_ordered: it comes after the event already, whose process is to be watched.
-    """
-
-def why_no_ipc_events(entry: Entry, /) -> str:
-    """Why processes cannot order their work on an entry by events; "": they can."""

@@ -5,7 +5,6 @@ from sycl_ext._setup import public as _public
 
 #: The modules that have the public names.  ``ipc.pyi`` tells editors and type checkers.
 _PUBLIC = {
-    "_ipc.events": "why_no_events",
     "_ipc.groups": "Group groups",
     "_ipc.handles": "Handle empty handle open",
     "_ipc.packing": "Packed pack",

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The public names of `ipc.py`, for editors and type checkers; test_import.py compares them.
 
-from sycl_ext._ipc.events import why_no_events as why_no_events
 from sycl_ext._ipc.groups import Group as Group
 from sycl_ext._ipc.groups import groups as groups
 from sycl_ext._ipc.handles import Handle as Handle

@@ -23,26 +23,19 @@ class FirstMade {
  public:
   struct Made {
     T value;
-    // The value that this one replaces: of a parent process, or one of this process that was not
-    // usable any more.  nullptr: this is the first value.
+    // The value of a parent process that this one replaces; nullptr: this is the first value.
     Made* const before;
     const int process = process_generation;
   };
 
-  // `make` returns a T. If `make` throws, the next call tries again.  A value for which `is_usable`
-  // returns false is replaced.
-  template <class Make, class IsUsable>
-  T& get(const Make& make, const IsUsable& is_usable) {
+  // `make` returns a T. If `make` throws, the next call tries again.
+  template <class Make>
+  T& get(const Make& make) {
     Made* newest = newest_;
-    T* const value = value_of(newest);
-    if (value && is_usable(*value)) return *value;
+    if (T* const value = value_of(newest)) return *value;
     std::unique_ptr<Made> mine(new Made{make(), newest});
     const bool is_first = newest_.compare_exchange_strong(newest, mine.get());
     return is_first ? mine.release()->value : newest->value;
-  }
-  template <class Make>
-  T& get(const Make& make) {
-    return get(make, [](const T&) { return true; });
   }
   // The same, but only one thread makes the value.  Other threads, and a fork, wait for it.
   template <class Make>

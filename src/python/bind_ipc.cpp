@@ -59,37 +59,6 @@ void bind_ipc(py::module_& m) {
   m.def("extent_of_elements",
         [extent_in](const Tensor& tensor) { return extent_in(byte_range(tensor), tensor); });
   m.def("has_ipc", &has_ipc);
-  m.def("why_no_ipc_events", py::overload_cast<const Entry&>(&why_no_ipc_events));
-  py::class_<IpcEvent>(m, "IpcEvent")
-      .def_property_readonly("data", [](const IpcEvent& event) { return py::bytes(event.bytes); })
-      .def_property_readonly("places_before", [](const IpcEvent& event) {
-        py::list places;
-        for (const std::string& place : event.places_before) places.append(py::bytes(place));
-        return places;
-      });
-  m.def("event_of_work", [](const std::vector<Tensor>& tensors) {
-    std::vector<Memory> blocks;
-    for (const Tensor& tensor : tensors) blocks.push_back(tensor.memory);
-    return event_of_work(blocks);
-  });
-  m.def("on_own_queue", [](Tensor tensor) {
-    tensor.memory = on_own_queue(tensor.memory);
-    return tensor;
-  });
-  m.def(
-      "wait_for_event",
-      [](const std::vector<Tensor>& tensors, const py::bytes& event, int process,
-         const py::bytes& place, bool is_ordered) {
-        std::vector<Queue> queues;
-        for (const Tensor& tensor : tensors) queues.push_back(tensor.memory->own_queue);
-        wait_for_event(queues, {event, process, place}, is_ordered);
-      },
-      py::arg("tensors"), py::arg("event"), py::arg("process"), py::pos_only(), py::kw_only(),
-      py::arg("place") = py::bytes(), py::arg("is_ordered") = false);
-  m.def("is_held_by_others", [](const Tensor& tensor) {
-    const BlockUse::State state = tensor.memory->use.state();
-    return state == BlockUse::State::lent || state == BlockUse::State::exposed;
-  });
   m.def("lease_of", [](const Tensor& tensor) {
     void* const lease = lease_of(tensor.memory);
     return lease ? py::reinterpret_borrow<py::object>(static_cast<PyObject*>(lease)) : py::none();

@@ -17,7 +17,7 @@ from sycl_ext import _core
 from sycl_ext._devices.description import DeviceWords, read_words
 from sycl_ext._devices.device import Device, by_id, roots
 from sycl_ext._devices.placement import place
-from sycl_ext._ipc import events, records
+from sycl_ext._ipc import records
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 from sycl_ext._negotiation.kinds import CopiesToItself, Shape, check_order
@@ -61,21 +61,14 @@ class Handle(CopiesToItself):
     An allocation of `ipc.empty` contains no other data. Others may, because the runtime puts small
     blocks together. 0: unknown.
     """
-    _event: tuple[int, ...] = field(repr=False)  # place of the event of pending work; empty: none
     _keep: object = field(default=None, repr=False, compare=False)
-
-    @property
-    def has_event(self) -> bool:
-        """Whether work was pending, and the tensor that `ipc.open` returns comes after it."""
-        return bool(self._event)
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the SYCL handle, for ``dpctl.memory.IPCMemoryHandle.open`` and C++.
 
-        They lead to the first byte of the array's memory, and contain neither shape nor dtype, nor
-        an event: this method waits for pending work on the array.
-        Processes that open them are not counted: keep the handle here until they have closed the
-        memory.
+        They lead to the first byte of the array's memory, and contain neither shape nor dtype. This
+        method waits for pending work on the array. Processes that open them are not counted: keep
+        the handle here until they have closed the memory.
 
         Raises
         ------
@@ -140,7 +133,7 @@ def _check_handle(handle: Handle) -> Handle:
 
     for name, kind in _KINDS.items():
         require(name, isinstance(getattr(handle, name), kind))
-    for name in ("shape", "_strides", "_key", "_event"):
+    for name in ("shape", "_strides", "_key"):
         require(name, all(type(number) is int for number in getattr(handle, name)))
     require("mechanism", handle.mechanism in ("sycl", "shared memory"))
     require("dtype", handle.dtype in ITEMSIZES)
@@ -151,7 +144,6 @@ def _check_handle(handle: Handle) -> Handle:
     require("_offset", 0 <= handle._offset <= handle._nbytes)
     require("exposed", 0 <= handle.exposed < 1 << 63)
     require("_key", len(handle._key) == len(BlockKey._fields))
-    require("_event", not handle._event or len(handle._event) == len(BlockKey._fields))
     try:
         words = read_words(tuple(handle._device))
     except ValueError as error:
@@ -162,7 +154,7 @@ def _check_handle(handle: Handle) -> Handle:
 #: The fields of a handle, except the kept memory.
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("mechanism", "dtype"), str),
-    **dict.fromkeys(("shape", "_strides", "_device", "_key", "_event"), tuple),
+    **dict.fromkeys(("shape", "_strides", "_device", "_key"), tuple),
     **dict.fromkeys(("_nbytes", "_offset", "exposed"), int),
     "readonly": bool,
     "_uuid": bytes,
@@ -268,10 +260,9 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     """Return a handle with which another process opens the memory of an array.
 
     Nothing is copied: each process sees writes of the other. This call waits for pending work on
-    the array; on devices with events (`why_no_events`) the queue of the tensor that `ipc.open`
-    returns waits for it instead. The processes must synchronise later writes themselves, for
-    example by another handle: that of a tensor from `ipc.open` leads to the same memory, after the
-    work of this process.
+    the array. The processes must synchronise later writes themselves, for example by another
+    handle: that of a tensor from `ipc.open` leads to the same memory, after the work of this
+    process.
 
     Parameters
     ----------
@@ -338,7 +329,6 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
         _uuid=_core.entry(device.root_id).uuid,
         _key=memory.key,
         exposed=memory.exposed,
-        _event=() if memory.event is None else tuple(memory.event.key),
         _keep=memory.keep,
     )
 
@@ -352,7 +342,6 @@ class _Place(NamedTuple):
     offset: int  # of the first element, in bytes
     keep: object  # what keeps the memory in this process
     exposed: int = 0  # `Handle.exposed`
-    event: records.Offer | None = None  # of pending work; None: there is none
 
 
 def _place_in(t: _core.TensorBase, device: Device, permission: Permission | None) -> _Place:
@@ -364,15 +353,14 @@ def _place_in(t: _core.TensorBase, device: Device, permission: Permission | None
     if not _core.has_ipc(device._entry):
         raise _not_shareable(t, device)
     if lease := _core.lease_of(t):  # opened here, and shared by the process that made it
-        event = events.before_opening(t, device._entry)
+        _core.synchronize(t)
         nbytes, offset = _core.extent_in_block(t)
-        keep = t, permission, event
-        return _Place("sycl", lease.key, nbytes, offset, keep, lease.exposed, event)
+        return _Place("sycl", lease.key, nbytes, offset, (t, permission), lease.exposed)
     export = _core.IpcExport(t)
-    event = events.before_opening(t, device._entry)
+    _core.synchronize(t)
     nbytes, offset = _core.extent_of_elements(t)
-    offer = records.Offer(export.data, nbytes, (export, permission, event), t)
-    return _Place("sycl", offer.key, nbytes, offset, offer, export.exposed, event)
+    offer = records.Offer(export.data, nbytes, (export, permission), t)
+    return _Place("sycl", offer.key, nbytes, offset, offer, export.exposed)
 
 
 def _not_shareable(t: _core.TensorBase, device: Device) -> BufferError:
@@ -462,11 +450,9 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
         entry = _device_of(handle, wanted)._entry
         data, record = records.borrow(handle._key, handle._nbytes)
         if own := records.own_arrays(data):
-            tensor = _core.open_own(own[0], nbytes=handle._nbytes, **array)
-        else:
-            lease = _Lease(handle._key, handle.exposed, record)
-            tensor = _core.open_ipc(entry, data, nbytes=handle._nbytes, lease=lease, **array)
-        return _after_event(tensor, handle)
+            return _core.open_own(own[0], nbytes=handle._nbytes, **array)
+        lease = _Lease(handle._key, handle.exposed, record)
+        return _core.open_ipc(entry, data, nbytes=handle._nbytes, lease=lease, **array)
     except ValueError as error:
         raise BufferError(f"the fields of the handle do not agree: {error}") from error
 
@@ -477,15 +463,6 @@ class _Lease(NamedTuple):
     key: BlockKey
     exposed: int
     record: Block
-
-
-def _after_event(tensor: Tensor, handle: Handle) -> Tensor:
-    """Return a tensor whose work comes after the event of a handle."""
-    key = BlockKey(*handle._event) if handle._event else None
-    # In the process that made both, the queues of the block are asked.
-    if key is None or (events.is_own(key) and key.process == handle._key.process):
-        return tensor
-    return events.ordered(tensor, key)
 
 
 def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -> Tensor:

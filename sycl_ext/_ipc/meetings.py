@@ -26,11 +26,7 @@ _PAGE = 4096
 _PROCESS, _START, _ARRIVED, _LEFT, _REMAINING = range(5)
 #: Why a rank has left, although its process runs.
 _DROPPED, _FAILED = 1, 2
-#: Where in its page a rank writes what it tells the others at a barrier, a word with the length and
-#: then the bytes, and the most bytes. There are two such places, used by turns: a rank may come to
-#: the next barrier while others still read what it told at this one.
-_TOLD_AT, _TOLD = (64, 320), 248
-_CHUNK_AT = 576
+_CHUNK_AT = 64
 _CHUNK = _PAGE - _CHUNK_AT
 
 #: A waiting rank looks a few times without a pause. It then sleeps between two looks, longer each
@@ -70,20 +66,8 @@ class Meeting:
         """Join a meeting that another process has made."""
         return cls(open_block(key, _PAGE * size, readonly=False), rank, size, what)
 
-    @property
-    def completed(self) -> int:
-        """Number of the barriers to which all ranks have come, as far as this rank knows."""
-        return self._completed
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether this rank has come to a barrier that a TimeoutError or Ctrl-C ended."""
-        return bool(self._pages[self.rank, _ARRIVED] > self._completed)
-
-    def barrier(self, timeout: float, told: bytes = b"") -> list[bytes]:
-        """Wait until all ranks have called it, and return what each tells the others, by rank.
-
-        Those are at most 248 bytes. A rank that has come already (`has_begun`) tells what it told.
+    def barrier(self, timeout: float) -> None:
+        """Wait until all ranks have called it.
 
         Raises
         ------
@@ -92,27 +76,12 @@ class Meeting:
         TimeoutError
             If one of them does not come.
         """
-        self.require_usable()
-        if len(told) > _TOLD:
-            raise ValueError(f"a rank tells {len(told)} bytes; it may tell {_TOLD}")
-        at = _TOLD_AT[self._completed % 2]
-        if told and not self.has_begun:
-            self.block.write(told, at=_PAGE * self.rank + at + 8)
-        if not self.has_begun:
-            self._pages[self.rank, at // 8] = len(told)
+        self._require_usable()
         self._meet(timeout)
-        return self.told()
-
-    def told(self) -> list[bytes]:
-        """Return what each rank told the others at the last barrier that was completed."""
-        at = _TOLD_AT[(self._completed - 1) % 2]
-        begins = [_PAGE * rank + at + 8 for rank in range(self.size)]
-        lengths = self._pages[:, at // 8].tolist()
-        return [self.block.read(b, b + min(n, _TOLD)) for b, n in zip(begins, lengths, strict=True)]
 
     def all_gather(self, data: bytes, timeout: float) -> list[bytes]:
         """Return the bytes of all ranks, by rank. Raises as `barrier` does."""
-        self.require_usable()
+        self._require_usable()
         self._gathering = True
         gathered, rest, unread = [b""] * self.size, data, True
         try:
@@ -129,7 +98,7 @@ class Meeting:
         self._gathering = False
         return gathered
 
-    def require_usable(self) -> None:
+    def _require_usable(self) -> None:
         """Raise BrokenBarrierError in a forked child, and after an `all_gather` that failed."""
         if os.getpid() != self._process:
             raise BrokenBarrierError(

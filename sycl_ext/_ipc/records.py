@@ -31,8 +31,6 @@ _MARK = b"sycl_ext IPC 2\0"
 _WITHDRAWN = b"sycl_ext IPC -\0"
 _SIZE = 4096
 _ARRIVED = len(_MARK)  # the offset of the state
-#: In place of the bytes of memory: the record has those of an event.
-EVENT = (1 << 64) - 1
 
 
 @dataclass(eq=False)
@@ -73,8 +71,7 @@ class Offer:
     """Keeps memory that other processes may open; the memory outlives it while any process uses it.
 
     `data` has the bytes of a SYCL handle, and leads to the first byte of `array`; if it is empty,
-    the record only counts. With `EVENT` as `nbytes` it has those of an event, which is kept in the
-    same way. `kept` is dropped in the end.
+    the record only counts. `kept` is dropped in the end.
     """
 
     def __init__(
@@ -136,8 +133,7 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:
     mark, _arrived, recorded, length = _RECORD.unpack_from(content)
     if mark == _WITHDRAWN:
         raise _gone(key)
-    is_other_kind = (recorded == EVENT) != (nbytes == EVENT)
-    if mark != _MARK or length > _SIZE - _RECORD.size or is_other_kind:
+    if mark != _MARK or length > _SIZE - _RECORD.size:
         raise BufferError(f"process {key.process} shares other memory there than the handle names")
     if recorded != nbytes:
         raise BufferError(f"the block has {recorded} bytes, and the handle names {nbytes}")

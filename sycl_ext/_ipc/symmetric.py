@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import os
 import pickle
-import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar, cast
 
-from sycl_ext import _core
 from sycl_ext._devices.placement import place
-from sycl_ext._ipc import events, handles
+from sycl_ext._ipc import handles
 from sycl_ext._ipc.groups import TIMEOUT, RankGroup, as_group, require_timeout
 from sycl_ext._ipc.meetings import Meeting, make_meeting
 from sycl_ext._ipc.peers import Permission
@@ -50,11 +48,9 @@ class SymmetricMemory:
         handle: handles.Handle,
         meeting: Meeting,
         timeout: float,
-        order: _Order | None,
     ) -> None:
         self._tensors, self._handle = tensors, handle
         self._meeting, self._timeout = meeting, timeout
-        self._order = order
 
     @property
     def rank(self) -> int:
@@ -81,19 +77,12 @@ class SymmetricMemory:
         """How the other ranks reach this block, as of `ipc.Handle`."""
         return self._handle.mechanism
 
-    @property
-    def has_events(self) -> bool:
-        """Whether `barrier` orders the work of the ranks by events: all ranks have them."""
-        return self._order is not None
-
     def barrier(self, timeout: float | None = None) -> None:
         """Wait until all ranks have called it; they then see what each has written.
 
         Pending work on the tensors is waited for, so that writes before the barrier are complete
-        after it in all processes. With events (`has_events`) the queues of the tensors wait, and
-        this call does not, unless other code has one of the tensors, such as an array of dpnp. One
-        thread of each rank calls it. It needs neither the group nor a launcher. A call that ends
-        with a TimeoutError or by Ctrl-C can be repeated.
+        after it in all processes. One thread of each rank calls it. It needs neither the group nor
+        a launcher. A call that ends with a TimeoutError or by Ctrl-C can be repeated.
 
         Parameters
         ----------
@@ -107,7 +96,7 @@ class SymmetricMemory:
         TimeoutError
             If another rank does not call it. The message names the rank and its process.
         SyclError
-            If pending work has failed; with events, also of a rank that has ended since.
+            If pending work has failed.
 
         Examples
         --------
@@ -117,9 +106,6 @@ class SymmetricMemory:
         >>> memory.barrier(timeout=10)
         """
         limit = self._timeout if timeout is None else require_timeout(timeout)
-        if self._order is not None:
-            self._order.barrier(self._meeting, limit)
-            return
         for tensor in self._tensors:
             tensor.wait()
         self._meeting.barrier(limit)
@@ -133,56 +119,6 @@ class SymmetricMemory:
             "symmetric memory belongs to one rank of its group, and cannot be pickled or copied; "
             "send sycl_ext.ipc.handle(memory.mine)"
         )
-
-
-class _Order:
-    """Orders the work of the ranks by events, on queues that the tensors have of their own."""
-
-    def __init__(self, tensors: tuple[Tensor, ...], permission: Permission | None) -> None:
-        self._tensors = tensors
-        self._permission = permission  # the others open an event at each barrier
-        self._event: Any = None  # of the last barrier; until all ranks have opened it, at least
-        self._finished = 0  # barriers of the meeting; a call that ended with an error goes on
-
-    def barrier(self, meeting: Meeting, timeout: float) -> None:
-        """Come to a barrier, and let the queues wait for the work of the other ranks."""
-        meeting.require_usable()
-        if meeting.completed == self._finished or meeting.completed % 2:
-            self._meet(meeting, timeout)
-        self._wait(filter(_core.is_held_by_others, self._tensors))
-        self._finished = meeting.completed
-
-    def _meet(self, meeting: Meeting, timeout: float) -> None:
-        """Meet twice: first each rank tells its event, then all ranks have opened all events.
-
-        A rank that came back from the first meeting at once might end, and its event with it. The
-        number of completed meetings is odd only in between, while this rank opens events.
-        """
-        if meeting.completed % 2 == 0:
-            event = None
-            if meeting.has_begun:  # the others were told of an earlier event
-                self._wait(self._tensors)
-            else:
-                self._event = event = _core.event_of_work(self._tensors)
-            told = b"" if event is None else _WORK.pack(os.getpid()) + event.data
-            meeting.barrier(timeout, told)
-        if not meeting.has_begun:
-            for rank, data in enumerate(meeting.told()):
-                if data and rank != meeting.rank:
-                    self._follow(data)
-        meeting.barrier(timeout)
-
-    def _follow(self, data: bytes) -> None:
-        (process,) = _WORK.unpack_from(data)
-        _core.wait_for_event(self._tensors, data[_WORK.size :], process)
-
-    def _wait(self, tensors: Iterable[Tensor]) -> None:
-        for tensor in tensors:
-            _core.synchronize(tensor)
-
-
-#: The process of a rank; its event follows.
-_WORK = struct.Struct("<Q")
 
 
 def symmetric(
@@ -233,8 +169,7 @@ def symmetric(
     -----
     If ``kernel.yama.ptrace_scope`` is 1, device USM of a GPU can be opened by a process that has a
     permission. Each rank gives it to the descendants of the nearest process from which all ranks
-    descend, such as the launcher; during this call, and with events as long as it has the memory.
-    See `peer` of `ipc.handle`.
+    descend, such as the launcher, during this call. See `peer` of `ipc.handle`.
 
     Examples
     --------
@@ -258,12 +193,8 @@ def symmetric(
         permission, _ = _agree(ranks, lambda: _permit(processes), lambda _: None)
     opened, _ = _agree(ranks, lambda: _open(ranks, own, offers), lambda _: None)
     tensors, handle, meeting = opened
-    order = None
-    if all(offer.has_events for offer in offers):
-        tensors = tuple(map(_core.on_own_queue, tensors))
-        order = _Order(tensors, permission)
     del permission  # all ranks have opened all blocks
-    return SymmetricMemory(tensors, handle, meeting, seconds, order)
+    return SymmetricMemory(tensors, handle, meeting, seconds)
 
 
 def _agree(
@@ -295,7 +226,6 @@ class _Offer(NamedTuple):
     handle: handles.Handle
     meeting: BlockKey | None
     process: int
-    has_events: bool
 
 
 class _Own(NamedTuple):
@@ -309,8 +239,7 @@ class _Own(NamedTuple):
     def offer(self) -> _Offer:
         """Return the message for the other ranks."""
         key = None if self.meeting is None else self.meeting.key
-        has_events = not events.why_no_events(self.device)
-        return _Offer(self.handle, key, os.getpid(), has_events)
+        return _Offer(self.handle, key, os.getpid())
 
 
 def _allocate(ranks: RankGroup, shape: Shape, dtype: DTypeLike, device: Any) -> _Own:

@@ -6,7 +6,6 @@ from __future__ import annotations
 IMPORTS = "only the Level Zero adapters import host memory, and map virtual memory"
 ORDERS = "an OpenCL driver does not count, and neither waits nor fails on a test's order"
 REAL = "Intel's real driver does not count, and neither waits nor fails on a test's order"
-EVENTS = "only v2 of the Level Zero adapter has events between processes"
 HANDLES = "without a device, a handle of memory crashes the process that opens it"
 SYSTEM = "the host's memory is not the device's: it has no system USM"
 KERNELS = "without a device, no kernel runs"
@@ -121,7 +120,6 @@ NEO = {
     "test_forked_child_frees_no_memory_of_its_parent": REAL,
     "test_work_that_was_pending_at_the_fork": REAL,
     "with_ipc": HANDLES,
-    "with_events": HANDLES,
     "test_borrowed_memory_without_pending_work_is_returned_at_once[True]": LATER,
     "test_ways_read_arrays_of_each_producer[dpnp]": KERNELS,
     "test_advice_of_an_operator_works": KERNELS,
@@ -143,7 +141,6 @@ NEO_LEVEL_ZERO = {
 }
 #: Environment -> what its tests cannot use: a fixture, or the name of a test -> the reason.
 LACKS: dict[str, dict[str, str]] = {
-    "level_zero_v1": {"with_events": EVENTS},
     "opencl_gpu": {
         "imports_of_host_memory": IMPORTS,
         "adapter": ORDERS,
@@ -152,7 +149,6 @@ LACKS: dict[str, dict[str, str]] = {
         "test_forked_child_frees_no_memory_of_its_parent": ORDERS,
         "test_work_that_was_pending_at_the_fork": ORDERS,
         "with_ipc": "OpenCL has no handles for other processes",
-        "with_events": EVENTS,
         "test_device_is_found_by_its_uuid": "every device is the one CPU, with its UUID",
         "test_pci_addresses_differ": "every device is the one CPU, with its UUID",
         "test_node_and_processors_of_a_gpu_are_those_of_its_address": "a CPU is on no bus",

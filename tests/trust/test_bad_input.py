@@ -262,9 +262,6 @@ CASES = {
     "pickling.register": {
         "no such library": (lambda: pickling.register("numpie"), ValueError, "numpie"),
     },
-    "ipc.why_no_events": {
-        "no device": (lambda: ipc.why_no_events("nowhere"), ValueError, "nowhere"),
-    },
     "ipc.register_multiprocessing": {
         "no such library": (lambda: ipc.register_multiprocessing("numpie"), ValueError, "numpie"),
     },

@@ -84,23 +84,15 @@ class Entry final {
 
   // An in-order queue for the commands of this package, made when first needed.  This package
   // handles its errors.  A forked child makes a queue of its own, because pending commands of the
-  // parent end only in the parent.  A new one is made as well when the last one comes after work of
-  // another process that has ended (Queue::has_ended). The last one is kept for ever, with the
-  // memory that its commands use.
+  // parent end only in the parent.
   const Queue& commands() const;
   // The queue for commands; nullptr: it was not made, so this process has no commands on it.
   const Queue* made_commands() const noexcept { return commands_.made(); }
-  // Whether there is an earlier queue of this process, which has ended.
-  bool has_ended_queue() const noexcept {
-    const auto* const newest = commands_.newest();
-    return newest && newest->before && newest->before->process == process_generation;
-  }
-  // Queue::failure_of_copies of that queue, and of the queues before it, those of parents included.
+  // Queue::failure_of_copies of that queue, and of those of the parent processes.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   // Queue::forget_copies_to of the same queues.
   void forget_copies_to(const std::byte* data, std::size_t nbytes) const;
-  // An in-order queue for the work of C++ extensions, made when first needed.  No other one takes
-  // its place, because nobody knows which work of other code would be lost.
+  // An in-order queue for the work of C++ extensions, made when first needed.
   const Queue& extension_queue() const;
   // The queue for extensions; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory/ipc.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
@@ -62,26 +61,6 @@ struct Exported {
   ipc::handle handle;
 
   void end() { ipc::put(handle, keeper.memory()->entry->sycl->context); }
-};
-
-// A driver may wait when a queue with pending work is destroyed, so the queue that signals an event
-// is destroyed, with the event, when it is idle.
-struct SignalingQueue final : Deferred {
-  explicit SignalingQueue(const Entry& entry) : queue(entry.new_queue()) {}
-  ~SignalingQueue() override {
-    if (is_forked_child() || is_process_ending()) (void)event.release();  // as in release_ipc
-  }
-  QueueSet awaited_queues() const noexcept override {
-    QueueSet set;
-    if (queue.may_have_work()) set.add(queue);
-    return set;
-  }
-  static void release(void* mine) {
-    free_after_work(std::unique_ptr<Deferred>(static_cast<SignalingQueue*>(mine)));
-  }
-
-  const Queue queue;
-  Owner event{nullptr, [](void*) {}};
 };
 
 template <class State>
@@ -177,51 +156,6 @@ void* lease_of(const Memory& memory) noexcept {
     if (opened) return static_cast<Opened*>(opened)->lease.get();
   }
   return nullptr;
-}
-
-std::string why_no_ipc_events(const Entry& entry) {
-  if (!has_ipc(entry)) return "the device has no inter-process handles";
-  return why_no_ipc_events(entry.sycl->device);
-}
-
-std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks) {
-  const WithoutGil released;
-  const auto is_idle = [](const Memory& block) { return block->would_not_wait(); };
-  if (std::all_of(blocks.begin(), blocks.end(), is_idle)) return std::nullopt;
-  require_not_forked([&] { return blocks.front()->entry->is_cpu(); });
-  for (const Memory& block : blocks) {  // an event does not tell that a copy has failed
-    const std::string failure =
-        block->entry->failure_of_copies(block->data, block->nbytes, /*told=*/false);
-    if (!failure.empty()) {
-      fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
-    }
-  }
-  auto* const signaling = new SignalingQueue(*blocks.front()->entry);
-  Owner owner(signaling, SignalingQueue::release);
-  for (const Memory& block : blocks) {
-    for (const Queue* busy : block->busy_queues()) signaling->queue.order_after(*busy);
-  }
-  try {
-    IpcEvent event = signal_event(signaling->queue);
-    signaling->event = std::move(event.event);
-    event.event = std::move(owner);  // the queue keeps the event, and goes with the result
-    return event;
-  } catch (const Error&) {  // a driver that is older than the runtime
-    for (const Memory& block : blocks) block->wait_for_work();
-    return std::nullopt;
-  }
-}
-
-Memory on_own_queue(const Memory& memory) {
-  require_not_forked([&] { return memory->entry->is_cpu(); });
-  Owner owner = keep_memory(memory);
-  const WithoutGil released;
-  // Whoever asks the new block does not ask the queues of the old one.
-  const Queue queue = memory->entry->new_queue();
-  if (memory->is_ours() || memory->kept_block()) {
-    for (const Queue* busy : memory->awaited_queues()) queue.order_after(*busy);
-  }
-  return borrow(memory->data, memory->nbytes, memory->kind, memory->entry, queue, std::move(owner));
 }
 
 }  // namespace sycl_ext

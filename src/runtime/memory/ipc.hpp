@@ -3,13 +3,9 @@
 // same device.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "runtime/memory/usm.hpp"
-#include "runtime/sycl/ipc_event.hpp"
 
 namespace sycl_ext {
 
@@ -43,15 +39,5 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
 // The lease of an opened block, or of the opened block that it is a view of; nullptr: there is
 // none.
 void* lease_of(const Memory& memory) noexcept;
-
-// Why blocks of an entry have no events for other processes (runtime/sycl/ipc_event.hpp); empty:
-// they have.
-std::string why_no_ipc_events(const Entry& entry);
-// The event of the work that is pending on these blocks, which are of one context: a new queue
-// comes after that work, and signals the event.  nullopt: no work is pending; a driver that makes
-// no event was waited for.
-std::optional<IpcEvent> event_of_work(const std::vector<Memory>& blocks);
-// The same block with a new in-order queue of its own, for wait_for_event().
-Memory on_own_queue(const Memory& memory);
 
 }  // namespace sycl_ext

@@ -256,14 +256,10 @@ bool Allocation::defers_owner() const noexcept {
   return python && (is_in_runtime() || python->lacks_gil());
 }
 
-bool Allocation::defers_queue() const noexcept {
-  return own_queue && own_queue.is_ours() && !is_freeing();
-}
-
 void Allocation::free_or_defer(const Allocation* block) noexcept {
   std::unique_ptr<Allocation> last(const_cast<Allocation*>(block));
-  const bool is_deferred = block->defers_owner() || block->defers_queue() ||
-                           block->use.is_untraced() || !are_idle(block->awaited_queues());
+  const bool is_deferred =
+      block->defers_owner() || block->use.is_untraced() || !are_idle(block->awaited_queues());
   if (is_deferred || release_depth == deepest_release) {
     free_after_work(std::move(last));
     return;
@@ -287,7 +283,6 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
 
 Allocation::~Allocation() {
   if (is_private() || use.has_host_view()) blocks_by_address.remove(this);
-  if (own_queue) own_queue.forget_done();
   if (is_ours()) {
     keep_or_free(*this);
   } else {
@@ -379,12 +374,7 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   return set;
 }
 
-void Allocation::leave_ended_queue() const {
-  if (entry && entry->made_commands()) entry->commands();
-}
-
 void Allocation::wait_for_queues(bool told) const {
-  leave_ended_queue();
   const std::uint64_t before = use.before_question();  // before the queues are chosen
   for (const Queue* queue : busy_queues()) {
     if (!queue->is_idle()) queue->wait();
@@ -399,7 +389,6 @@ void Allocation::wait_for_queues(bool told) const {
 }
 
 bool Allocation::are_queues_idle() const {
-  leave_ended_queue();
   const std::uint64_t before = use.before_question();  // before the queues are chosen
   for (const Queue* queue : busy_queues()) {
     if (!queue->is_idle()) return false;

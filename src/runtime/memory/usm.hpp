@@ -72,9 +72,9 @@ class Allocation final : public Deferred {
   // The same queues, with or without those for the work of other code.
   QueueSet busy_queues(bool of_others) const noexcept;
   // Whether work on the block may be pending, or a copy may have failed of which only a wait tells:
-  // of the parent of a forked child, or on a queue that has ended.
+  // of the parent of a forked child.
   bool may_have_work() const noexcept {
-    return !busy_queues().empty() || (entry && (is_forked_child() || entry->has_ended_queue()));
+    return !busy_queues().empty() || (entry && is_forked_child());
   }
   // Waits for all work on the block, without the GIL. `told`: the failure of a copy counts as
   // reported.
@@ -124,9 +124,6 @@ class Allocation final : public Deferred {
   // Whether only the background thread may release the owner, because this thread would have to
   // take the GIL for that.
   bool defers_owner() const noexcept;
-  // Whether only the background thread may destroy the block's own queue, to which only this
-  // package submits: that takes locks of the runtime, and may wait for the device.
-  bool defers_queue() const noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
   // Whether other code got the block, named a queue for work on it, or provided its queue.
   bool may_have_work_of_others() const noexcept {
@@ -139,8 +136,6 @@ class Allocation final : public Deferred {
   void wait_for_queues(bool told) const;
   bool are_queues_idle() const;
   void note_idle(std::uint64_t before) const noexcept;
-  // Has the entry make a new queue for commands if the last one has ended.
-  void leave_ended_queue() const;
 
   std::optional<Owner> owner_;  // of a borrowed block
   mutable NamedQueues named_queues_;

@@ -39,100 +39,6 @@ bool is_empty(const QueueState& state) {
   return state.queue.ext_oneapi_empty();
 }
 
-namespace {
-
-// An event of another process that is not known to be over, and the queues that wait for it.  This
-// is not in QueueState, because several of those may stand for one queue of other code.  A queue is
-// kept until the event is over: a driver may wait for its commands when it destroys a queue.
-struct Awaited {
-  std::shared_ptr<const AwaitedEvent> event;
-  std::vector<sycl::queue> queues;
-
-  bool is_by(const sycl::queue& queue) const {
-    return std::find(queues.begin(), queues.end(), queue) != queues.end();
-  }
-};
-std::vector<Awaited>& all_awaited = *new std::vector<Awaited>;  // under locks.async_errors
-std::atomic<std::size_t> awaited_count{0};
-
-using AwaitedEvents = std::vector<std::shared_ptr<const AwaitedEvent>>;
-
-// The events that `is_wanted` chooses.
-template <class IsWanted>
-AwaitedEvents awaited_events(const IsWanted& is_wanted) {
-  AwaitedEvents events;
-  if (awaited_count == 0) return events;
-  const std::lock_guard<Mutex> lock(locks.async_errors);
-  for (const Awaited& awaited : all_awaited) {
-    if (is_wanted(awaited)) events.push_back(awaited.event);
-  }
-  return events;
-}
-
-AwaitedEvents awaited_by(const QueueState& state) {
-  if (belongs_to_parent(state)) return {};
-  return awaited_events([&state](const Awaited& awaited) { return awaited.is_by(state.queue); });
-}
-
-}  // namespace
-
-void forget_awaited() {
-  if (is_forked_child()) return;  // the events are its parent's
-  std::vector<Awaited> over;      // dropped without the lock
-  for (const auto& event : awaited_events([](const Awaited&) { return true; })) {
-    if (!is_over(event->event)) continue;
-    const std::lock_guard<Mutex> lock(locks.async_errors);
-    const auto known =
-        std::find_if(all_awaited.begin(), all_awaited.end(),
-                     [&event](const Awaited& other) { return other.event == event; });
-    if (known == all_awaited.end()) continue;  // another thread was faster
-    over.push_back(std::move(*known));
-    all_awaited.erase(known);
-    awaited_count = all_awaited.size();
-  }
-}
-
-std::string why_never_run(const QueueState& state) {
-  if (awaited_count == 0) return {};
-  const WithoutGil released;
-  for (const auto& awaited : awaited_by(state)) {
-    if (!awaited->process.has_ended() || is_over(awaited->event)) continue;
-    return "process " + std::to_string(awaited->process.process) +
-           " has ended before its work on shared memory was complete, so the commands that wait "
-           "for that work never run; drop the tensors and the queues that they use";
-  }
-  return {};
-}
-
-void require_living_processes(const QueueState& state) {
-  const std::string reason = why_never_run(state);
-  if (!reason.empty()) throw Error(Error::Kind::runtime, reason);
-}
-
-void await(const QueueState& state, const std::shared_ptr<const AwaitedEvent>& event) {
-  forget_awaited();
-  const std::lock_guard<Mutex> lock(locks.async_errors);
-  auto known = std::find_if(all_awaited.begin(), all_awaited.end(),
-                            [&event](const Awaited& other) { return other.event == event; });
-  if (known == all_awaited.end()) known = all_awaited.insert(known, Awaited{event, {}});
-  if (!known->is_by(state.queue)) known->queues.push_back(state.queue);
-  awaited_count = all_awaited.size();
-}
-
-std::vector<std::string> awaited_places(const QueueState& state) {
-  forget_awaited();
-  std::vector<std::string> places;
-  for (const auto& event : awaited_by(state)) {
-    if (!event->place.empty()) places.push_back(event->place);
-  }
-  return places;
-}
-
-void await_the_same(const QueueState& state, const QueueState& producer) {
-  forget_awaited();
-  for (const auto& event : awaited_by(producer)) await(state, event);
-}
-
 bool collect_errors(const QueueState& state) {
   if (!state.errors) return false;
   const RuntimeCall call("collecting asynchronous errors");
@@ -179,16 +85,10 @@ void raise_failure_of_queue(const EventState& state) {
 // wait, because a forked child gives up after a while.
 bool poll_command(const EventState& state, Clock::time_point begin) {
   constexpr std::chrono::seconds longest_wait_of_child{10};
-  constexpr std::chrono::milliseconds between_questions{20};
   const bool is_child = is_forked_child();
-  Clock::time_point asked = Clock::now();
   return poll([&] {
     if (is_over(state)) return true;
     raise_failure_of_queue(state);
-    if (state.queue && Clock::now() - asked > between_questions) {
-      require_living_processes(*state.queue);
-      asked = Clock::now();
-    }
     if (!is_child || Clock::now() - begin < longest_wait_of_child) return false;
     fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
          " s in a forked process; work that the parent submitted before the fork ends only in "
@@ -411,22 +311,6 @@ void list_command(const std::shared_ptr<EventState>& command) {
   if (command->is_listed) return;
   errors->begun.push_back(command);
   command->is_listed = true;
-  command->failure = errors->end;
-}
-
-void end_commands(const QueueState& state, const std::string& reason) {
-  if (!state.errors) return;
-  std::vector<std::shared_ptr<EventState>> listed;
-  {
-    const std::lock_guard<Mutex> lock(locks.async_errors);
-    state.errors->end = reason;  // of those that are listed later
-    listed.assign(state.errors->begun.begin(), state.errors->begun.end());
-  }
-  for (const auto& command : listed) {
-    if (is_over(*command)) continue;
-    const std::lock_guard<Mutex> lock(locks.async_errors);
-    if (command->failure.empty()) command->failure = reason;
-  }
 }
 
 void learn_outcome(const std::shared_ptr<EventState>& command) {

@@ -19,7 +19,6 @@
 
 #include "base/fork.hpp"
 #include "base/lock.hpp"
-#include "base/process_watch.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 
@@ -37,15 +36,6 @@ struct AsyncErrors {
   // How many waits for these commands have failed, and the text of the last failure.
   std::atomic<std::uint64_t> failures{0};
   std::string failure;
-  std::string end;  // why the commands that are listed now never run (end_commands); empty: they do
-};
-
-// An event of another process, after which commands of this one come.
-struct AwaitedEvent {
-  AwaitedEvent(int process, std::string place) : process(process), place(std::move(place)) {}
-  const ProcessWatch process;
-  const std::string place;  // where others find it, which only Python reads; empty: nowhere
-  sycl::event event;
 };
 
 struct QueueState {
@@ -150,21 +140,6 @@ struct EventState {
 
 bool is_cpu(const QueueState& state);
 
-// Why a command of the queue never runs: it waits for an event of a process that has ended; empty:
-// it runs.
-std::string why_never_run(const QueueState& state);
-// Raises that as an error.
-void require_living_processes(const QueueState& state);
-// From now on a command of the queue waits for the event, or for what commands of `producer` wait
-// for.  Called before that command is submitted, so no other thread sees the command without the
-// event.  It stays so if the submission fails, because the command may have been submitted.
-void await(const QueueState& state, const std::shared_ptr<const AwaitedEvent>& event);
-void await_the_same(const QueueState& state, const QueueState& producer);
-// The places of the events that commands of the queue wait for.
-std::vector<std::string> awaited_places(const QueueState& state);
-// Forgets the events of other processes that are over.
-void forget_awaited();
-
 // Submits a command of this package.
 template <class Submit>
 std::shared_ptr<EventState> submit(const std::shared_ptr<QueueState>& state, const Submit& submit) {
@@ -191,9 +166,6 @@ bool is_empty(const QueueState& state);
 // everybody who depends on the command.  This must happen before any thread waits for the command.
 // There is no list for a queue of a third party.
 void list_command(const std::shared_ptr<EventState>& command);
-// The commands of the queue that are not over, and those that are listed from now on, count as
-// failed for this reason.  They may still run one day, so their memory stays in use.
-void end_commands(const QueueState& state, const std::string& reason);
 // Blocks until the outcome of a command is known.
 void learn_outcome(const std::shared_ptr<EventState>& command);
 // The newest listed command, if at least `least` commands are listed; else nullptr.

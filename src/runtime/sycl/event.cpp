@@ -64,10 +64,6 @@ std::optional<bool> Event::answer() const noexcept {
   return std::nullopt;
 }
 
-bool Event::never_runs() const {
-  return state_ && state_->queue && !why_never_run(*state_->queue).empty();
-}
-
 Owner Event::new_reference() const { return new_reference_of(state_->event); }
 
 }  // namespace sycl_ext

@@ -25,8 +25,6 @@ class Event {
   // run.
   std::optional<bool> answer() const noexcept;
   bool is_done() const noexcept { return answer().value_or(false); }
-  // Whether the command waits for a process that has ended, so that a wait raises an error.
-  bool never_runs() const;
   // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
   Owner new_reference() const;
 

@@ -292,8 +292,6 @@ void Queue::order_after(const Queue& producer) const {
     for (const Event& event : noted) events.push_back(event.state()->event);
     if (std::optional<sycl::event> done = mark(producer.state())) events.push_back(*done);
     if (events.empty()) return;
-    require_living_processes(producer.state());  // later work would never run either
-    await_the_same(*state_, producer.state());
     follow(state_, events);
   });
 }
@@ -301,46 +299,13 @@ void Queue::order_after(const Queue& producer) const {
 void Queue::order_after(const Event& event) const {
   if (event.is_done() || !in_order() || !can_follow(Queue(event.state()->queue))) return;
   sycl_call("ordering a queue after a command", [&] {
-    await_the_same(*state_, *event.state()->queue);
     const std::vector<sycl::event> command(1, event.state()->event);
     follow(state_, command);
   });
 }
 
-void Queue::note_order_after(const std::shared_ptr<const AwaitedEvent>& event) const {
-  await(*state_, event);
-}
-
-// The command is listed, so whoever waits for the queue waits for it first.  Perhaps nobody does,
-// so those of earlier events that are over are dropped here.
-void Queue::order_after(const std::shared_ptr<const AwaitedEvent>& event) const {
-  look_at_commands(*state_);
-  await(*state_, event);
-  list_command(submit(state_, [&event](sycl::queue& queue) {
-    return queue.ext_oneapi_submit_barrier({event->event});
-  }));
-}
-
-bool Queue::has_ended() const {
-  const std::string reason = why_never_run(*state_);
-  if (reason.empty()) return false;
-  const WithoutGil released;
-  end_commands(*state_, reason);
-  return true;
-}
-
 void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
   finish({submit_copy(to, from, nbytes)});
-}
-
-void Queue::forget_done() const noexcept {
-  if (!state_->errors || !may_have_work() || belongs_to_parent(*state_)) return;
-  const WithoutGil released;
-  try {
-    look_at_commands(*state_);
-    forget_awaited();
-  } catch (...) {  // the list then keeps the queue
-  }
 }
 
 void Queue::forget_copies_to(const std::byte* data, std::size_t nbytes) const {

@@ -21,8 +21,7 @@
 
 namespace sycl_ext {
 
-struct QueueState;    // commands.hpp
-struct AwaitedEvent;  // commands.hpp
+struct QueueState;  // commands.hpp
 
 class Queue {
  public:
@@ -82,14 +81,6 @@ class Queue {
   // Orders later work on this queue after one command of a queue.  It does nothing if that would
   // take a wait on the host.
   void order_after(const Event& event) const;
-  // Work on this in-order queue comes after an event of another process already.
-  void note_order_after(const std::shared_ptr<const AwaitedEvent>& event) const;
-  // Orders later work on this in-order queue after an event of another process.
-  void order_after(const std::shared_ptr<const AwaitedEvent>& event) const;
-
-  // Whether commands of this queue never run, because they wait for an event of a process that has
-  // ended.  They count as failed from then on.
-  bool has_ended() const;
 
   // Copies at least one byte, and waits.  Either pointer may be host memory.
   void copy(void* to, const void* from, std::size_t nbytes) const;
@@ -104,9 +95,6 @@ class Queue {
   // child, a copy that was pending at the fork counts as failed.  `told`: the error counts as
   // reported from now on.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
-  // Drops the commands that are over from the list of this queue.  A listed command keeps its
-  // queue, so a queue that is not kept for ever is asked for this when its work is done.
-  void forget_done() const noexcept;
   // These bytes belong to another block from now on, which such errors do not concern.
   void forget_copies_to(const std::byte* data, std::size_t nbytes) const;
   void fill_zero(void* to, std::size_t nbytes) const;

@@ -16,7 +16,6 @@ import sycl_ext as sx
 from generated import alive
 from lacks import LACKS
 from level_zero import control
-from readers import Readers
 from sycl_ext import _core
 from waiting import eventually
 
@@ -71,12 +70,6 @@ def with_ipc(gpu):
         pytest.fail("the stand-in GPU has no inter-process handles")
 
 
-@pytest.fixture
-def with_events(gpu):
-    if reason := sx.ipc.why_no_events(gpu):
-        pytest.fail(reason)
-
-
 @pytest.fixture(scope="session")
 def pools(level_zero):
     """Whether memory comes out of pools between the runtime and the driver (UMF's)."""
@@ -99,15 +92,6 @@ def blocks(adapter, gpus, pools):
         return adapter.fakegpu_live_allocations() - adapter.fakegpu_opened_allocations()
 
     return ours if pools else the_drivers
-
-
-@pytest.fixture
-def reader():
-    """Start a process that opens memory; see `readers`."""
-    readers = Readers()
-    yield readers
-    readers.end()
-    sx.memory.release_cached()
 
 
 class Held:

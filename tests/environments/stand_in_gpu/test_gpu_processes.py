@@ -78,7 +78,7 @@ def write_ones(tensor):
     return ones
 
 
-def test_handle_waits_for_pending_work_or_has_an_event(gpu, adapter, hold):
+def test_handle_waits_for_pending_work(gpu, adapter, hold):
     """Here the data itself cannot tell: looking at it waits."""
     tensor = sx.ipc.empty(4096, "uint8", device=gpu)
     with hold() as held:
@@ -86,10 +86,19 @@ def test_handle_waits_for_pending_work_or_has_an_event(gpu, adapter, hold):
         kept = write_ones(tensor)
         threading.Timer(0.1, held.release).start()
         handle = sx.ipc.handle(tensor)
-        assert handle.has_event == (not sx.ipc.why_no_events(gpu))
-        assert handle.has_event or adapter.fakegpu_copies() == before + 1
+        assert adapter.fakegpu_copies() == before + 1
     tensor.wait()  # the copy reads `kept`
     del kept, handle
+
+
+def test_bytes_of_a_handle_wait_for_later_work(gpu, with_ipc, adapter):
+    t, new = sx.ipc.empty(3, "int32", device=gpu), sx.ones(3, "int32", device=gpu)
+    handle = sx.ipc.handle(t)
+    before = adapter.fakegpu_copies()
+    adapter.fakegpu_set_delay_us(50_000)
+    t.copy_from(new, wait=False)
+    assert isinstance(handle.to_bytes(), bytes)
+    assert adapter.fakegpu_copies() == before + 1
 
 
 # ---- one memory in two processes -----------------------------------------------------------------
@@ -140,6 +149,28 @@ def test_two_processes_see_one_memory(gpus, with_ipc, adapter):
     # does.
     if os.environ["SYCL_EXT_ENVIRONMENT"] != "level_zero_v1":
         assert eventually(lambda: adapter.fakegpu_ipc_handles() == before)
+
+
+def test_opened_memory_is_shared_with_a_third_process(gpu, with_ipc):
+    """Its handle leads to the process that made the memory; a part of it keeps its place there."""
+    t = sx.ipc.empty(3, "int32", device=gpu).copy_from(np.arange(3, dtype="int32"))
+    handle = sx.ipc.handle(t)
+    shown = environments.python(
+        f"""
+import pickle, subprocess, sys
+import sycl_ext as sx
+t = sx.ipc.open(pickle.loads({pickle.dumps(handle)!r}))
+handle = sx.ipc.handle(t[1:])
+message = pickle.dumps(handle).hex()
+code = {OPENS!r}
+subprocess.run([sys.executable, "-c", code, message], check=True)
+print(handle._key.process, t.tolist())
+""",
+        inherit=True,
+    )
+    assert shown.split("\n")[0].endswith("device (1,) [1, 2]")
+    assert shown.split("\n")[1] == f"{os.getpid()} [0, 2, 3]"
+    assert t.tolist() == [0, 2, 3]
 
 
 def test_memory_of_a_tile_is_opened_on_the_tile(tiles, with_ipc):

@@ -6,7 +6,6 @@ import pickle
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from threading import BrokenBarrierError
 
 import numpy as np
@@ -61,9 +60,7 @@ def test_ranks_use_one_memory_on_two_gpus(gpus, rank_1):
     assert shown.startswith("SymmetricMemory(rank=1, size=2, shape=(2, 3), dtype=int32, mechanism=")
 
 
-def test_killed_rank_is_an_error(gpus, rank_1, monkeypatch):
-    """Without events, because its death would also end the work that signals its last event."""
-    monkeypatch.delenv("SYCL_EXT_IPC_EVENTS", raising=False)
+def test_killed_rank_is_an_error(gpus, rank_1):
     group, other = rank_1("os.kill(os.getpid(), signal.SIGKILL)")
     memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
     memory.barrier()
@@ -93,177 +90,6 @@ def test_ranks_without_a_common_ancestor_ask_for_no_permission(gpus, with_ipc, m
     monkeypatch.setattr(symmetric, "common_ancestor", lambda _: 0)
     memory = sx.ipc.symmetric(3, "int32", sx.ipc.groups(1)[0], device=gpus[0])
     assert memory.mechanism == "sycl"
-
-
-# ---- order by events -----------------------------------------------------------------------------
-
-
-def test_barrier_leaves_the_wait_to_the_queues(gpus, with_events, adapter, rank_1):
-    group, other = rank_1(
-        f"""
-sys.path.insert(0, {str(environments.HERE)!r})
-from level_zero import control
-new = sx.empty((2, 3), "int32", device=memory.mine.device).copy_from(np.full((2, 3), 5, "int32"))
-control.loaded().fakegpu_set_delay_us(20_000_000)
-memory.mine.copy_from(new, wait=False)
-memory.barrier()
-print("came", flush=True)
-input()
-control.loaded().fakegpu_set_delay_us(0)
-memory.barrier()
-"""
-    )
-    memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
-    assert memory.has_events
-    for _ in range(3):
-        memory.barrier()
-    assert other.stdout.readline() == "came\n"
-    seen = sx.empty((2, 3), "int32", device=gpus[1])
-    before = adapter.fakegpu_copies()
-    seen.copy_from(memory.tensors[1], wait=False)
-    assert adapter.fakegpu_copies() == before
-    print(file=other.stdin, flush=True)
-    memory.barrier()
-    assert seen.tolist() == [[5] * 3] * 2
-
-
-def test_barrier_waits_for_tensors_that_other_code_has(gpu, with_events, adapter, hold):
-    (alone,) = sx.ipc.groups(1)
-    memory = sx.ipc.symmetric(3, "int32", alone, device=gpu)
-    new = sx.ones(3, "int32", device=gpu)
-    with hold() as held:
-        before = adapter.fakegpu_copies()
-        memory.mine.copy_from(new, wait=False)
-        memory.barrier()
-        assert adapter.fakegpu_copies() == before
-        held.release()
-    memory.mine.wait()  # until the copy is counted
-    taken = memory.mine.__dlpack__(stream=-1)
-    adapter.fakegpu_set_delay_us(50_000)
-    before = adapter.fakegpu_copies()
-    memory.mine.copy_from(new, wait=False)
-    memory.barrier()
-    assert adapter.fakegpu_copies() == before + 1
-    del taken
-
-
-def test_rank_may_leave_after_a_barrier(gpus, with_events, adapter, rank_1):
-    """Its event is opened by then, so what it has written is read here."""
-    group, other = rank_1("""
-memory.mine.copy_from(np.full((2, 3), 5, "int32"), wait=False)
-memory.barrier()
-""")
-    memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
-    for _ in range(3):
-        memory.barrier()
-    assert other.wait(60) == 0
-    assert memory.tensors[1].tolist() == [[5] * 3] * 2
-
-
-#: Work of rank 1 that does not end.
-HELD = f"""
-sys.path.insert(0, {str(environments.HERE)!r})
-from level_zero import control
-new = sx.empty((2, 3), "int32", device=memory.mine.device).copy_from(np.full((2, 3), 5, "int32"))
-control.loaded().fakegpu_set_delay_us(20_000_000)
-memory.mine.copy_from(new, wait=False)
-"""
-
-
-#: Rank 0, a process of its own, because the work that it waits for is pending until it ends.
-SURVIVES = """
-import pickle, sys
-from threading import BrokenBarrierError
-import sycl_ext as sx
-group = pickle.loads(bytes.fromhex(sys.argv[1]))
-memory = sx.ipc.symmetric((2, 3), "int32", group, device="level_zero:gpu:0", timeout=60)
-def told(wait):
-    try:
-        return wait()
-    except (sx.SyclError, BrokenBarrierError) as error:
-        return f"{type(error).__name__} {error}"
-memory.barrier()
-memory.barrier()
-"""
-
-
-@pytest.fixture
-def killed(with_events):
-    """Run rank 1, which kills itself, and rank 0; return the id of the one, and what 0 prints."""
-    started = []
-
-    def run(code, survivor):
-        for group, script in zip(
-            sx.ipc.groups(2, timeout=60), (SURVIVES + survivor, RANK + HELD + code), strict=True
-        ):
-            command = [sys.executable, "-c", script, pickle.dumps(group).hex()]
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            started.append(subprocess.Popen(command, text=True, **pipes))
-        mine, other = started
-        assert other.wait(60) == -signal.SIGKILL
-        shown, _ = mine.communicate("\n", timeout=60)
-        assert mine.returncode == 0
-        return other.pid, shown.splitlines()
-
-    yield run
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def test_rank_that_is_killed_after_a_barrier_takes_its_work_along(killed):
-    process, shown = killed(
-        "memory.barrier(); os.kill(os.getpid(), signal.SIGKILL)",
-        """
-memory.barrier()
-input()
-for wait in (memory.tensors[1].tolist, memory.mine.tolist, memory.barrier):
-    print(told(wait))
-print(sx.ones(3, "int32", device=memory.mine.device).tolist())
-""",
-    )
-    for line in shown[:3]:
-        assert line.startswith(f"SyclError process {process} has ended")
-    assert shown[3:] == ["[1, 1, 1]"]
-
-
-def test_rank_that_is_killed_before_its_event_is_opened_is_an_error(killed):
-    process, shown = killed(
-        """
-memory._meeting.told = lambda: os.kill(os.getpid(), signal.SIGKILL)
-memory.barrier()
-""",
-        """
-read = memory._meeting.told
-def read_later():
-    input()
-    memory._meeting.told = read
-    return read()
-memory._meeting.told = read_later
-print(told(memory.barrier))
-print(told(memory.barrier))
-""",
-    )
-    assert shown[0].startswith(f"SyclError process {process} has ended before")
-    assert shown[1] == shown[0]
-
-
-def test_barriers_leave_no_event_open(gpus, with_events, adapter, rank_1):
-    repeated = """
-for _ in range(100):
-    memory.mine.copy_from(memory.mine.copy(), wait=False)
-    memory.barrier()
-"""
-    group, other = rank_1(repeated)
-    memory = sx.ipc.symmetric((2, 3), "int32", group, device=gpus[0], timeout=60)
-    memory.barrier()
-    memory.barrier()
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    exec(repeated)
-    assert other.wait(60) == 0
-    memory.mine.wait()
-    assert adapter.fakegpu_opened_events() < 10
-    assert len(list(Path("/proc/self/fd").iterdir())) < before + 30
 
 
 # ---- packed for another process ------------------------------------------------------------------

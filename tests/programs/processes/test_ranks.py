@@ -34,22 +34,6 @@ def test_two_processes_example_sends_a_small_handle(where, tmp_path):
     assert set(map(tuple, sent.values())) == {("1.0", "MB")}, shown
 
 
-@pytest.mark.parametrize(
-    ("where", "device", "events"),
-    [
-        ("cpu", "cpu", "the device has no inter-process handles"),
-        ("level_zero_v2", "level_zero:gpu:0", "yes"),
-    ],
-)
-def test_processes_work_in_turn(where, device, events, tmp_path):
-    script, variables = (
-        EXAMPLES / "ordered_processes" / "run.py",
-        environments.variables_of(where, tmp_path),
-    )
-    shown = run(sys.executable, script, device, variables=variables)
-    assert shown == f"events: {events}\n5 rounds: right\n"
-
-
 PROGRAMS = Path(sys.executable).parent
 RING = EXAMPLES / "symmetric_ring" / "run.py"
 #: The launchers of the ring of four ranks, with options that let a survivor print.

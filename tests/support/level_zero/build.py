@@ -98,7 +98,6 @@ def environment(
         "SYCL_UR_USE_LEVEL_ZERO_V2": {"v1": "0", "v2": "1"}[adapter],
         "ZEL_LIBRARY_PATH": str(library.parent),
         "ZE_FLAT_DEVICE_HIERARCHY": hierarchy,
-        "SYCL_EXT_IPC_EVENTS": "1",
     }
     if not pools:
         variables["UR_L0_DISABLE_USM_ALLOCATOR"] = "1"

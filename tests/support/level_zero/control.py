@@ -12,7 +12,6 @@ from .build import LIBRARY
 COUNTERS = (
     *("advice", "advised", "calls", "copies", "device_bytes", "imported", "imports"),
     *("ipc_handles", "live_allocations", "most_in_flight", "opened_allocations"),
-    "opened_events",
     *("prefetched", "running"),
 )
 SWITCHES = {

@@ -106,7 +106,6 @@ ELSEWHERE = {
     "pickling.register": "package/exchange/test_libraries.py",
     "dlpack.capsule_from_pointer": "core/dlpack/test_dlpack_import.py",
     "ipc.empty ipc.handle ipc.open": "package/ipc/test_ipc.py",
-    "ipc.why_no_events": "environments/stand_in_gpu/test_gpu_ipc_events.py",
     "ipc.groups Group.all_gather": "package/ipc/test_groups.py",
     "ipc.symmetric SymmetricMemory.barrier": "package/ipc/test_symmetric.py",
     "ipc.pack Packed.open": "package/ipc/test_packing.py",

@@ -14,7 +14,6 @@ ZE_API long fakegpu_prefetched() { return faults().prefetched; }
 ZE_API long fakegpu_advised() { return faults().advised; }
 ZE_API long fakegpu_advice() { return faults().advice; }
 ZE_API long fakegpu_ipc_handles() { return faults().ipc_handles; }
-ZE_API long fakegpu_opened_events() { return faults().opened_events; }
 ZE_API long fakegpu_live_allocations() { return memory().blocks(); }
 ZE_API long fakegpu_opened_allocations() { return memory().opened(); }
 ZE_API long fakegpu_imports() { return faults().imports; }

@@ -1,11 +1,7 @@
 #include "event.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <chrono>
 
-#include "clock.hpp"
 #include "faults.hpp"
 
 namespace stand_in {
@@ -13,38 +9,10 @@ namespace stand_in {
 // Longer than any real time-out, and the clock would overflow.
 constexpr std::uint64_t kLong = 1ull << 60;
 
-constexpr std::size_t kPage = 4096;
-
-SharedFlag::SharedFlag(int file)
-    : file_(file),
-      word_(static_cast<std::atomic<std::uint32_t>*>(
-          mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0))) {}
-
-SharedFlag::~SharedFlag() {
-  munmap(word_, kPage);
-  close(file_);
-}
-
-namespace {
-
-// A process that ends before it sets the word leaves its readers waiting, as on a GPU; only a lost
-// device ends that.
-bool wait_for(const SharedFlag& flag, std::uint64_t nanoseconds) {
-  const std::uint64_t begin = now_ns();
-  while (!flag.is_set() && !faults().lost) {
-    if (now_ns() - begin >= nanoseconds) return false;
-    usleep(100);
-  }
-  return true;
-}
-
-}  // namespace
-
 void Signal::set(FailurePointer failure) {
   std::lock_guard<std::mutex> lock(mutex_);
   done_ = true;
   failure_ = std::move(failure);
-  if (shared_) shared_->set();
   changed_.notify_all();
 }
 
@@ -55,13 +23,11 @@ void Signal::reset() {
 }
 
 bool Signal::is_set() {
-  if (elsewhere_) return elsewhere_->is_set();
   std::lock_guard<std::mutex> lock(mutex_);
   return done_;
 }
 
 bool Signal::wait(std::uint64_t nanoseconds) {
-  if (elsewhere_) return wait_for(*elsewhere_, nanoseconds);
   std::unique_lock<std::mutex> lock(mutex_);
   const auto done = [this] { return done_; };
   if (nanoseconds < kLong)
@@ -76,23 +42,8 @@ bool Signal::failed(bool tell) {
   return tell ? failure_->tell() : failure_->untold();
 }
 
-SharedFlagPointer Signal::share() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (shared_) return shared_;
-  const int file = memfd_create("stand-in event", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, kPage) != 0) return nullptr;
-  shared_ = std::make_shared<SharedFlag>(file);
-  if (done_) shared_->set();
-  return shared_;
-}
-
-Event::Event(bool counter_based, bool ipc)
-    : ipc(ipc), counter_based_(counter_based), signal_(std::make_shared<Signal>(counter_based)) {}
-
-bool Event::is_assigned() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return assigned_;
-}
+Event::Event(bool counter_based)
+    : counter_based_(counter_based), signal_(std::make_shared<Signal>(counter_based)) {}
 
 SignalPointer Event::current() {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -102,7 +53,6 @@ SignalPointer Event::current() {
 SignalPointer Event::to_signal() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (counter_based_) signal_ = std::make_shared<Signal>(false);
-  assigned_ = true;
   return signal_;
 }
 

@@ -29,30 +29,10 @@ class Failure {
 
 using FailurePointer = std::shared_ptr<Failure>;
 
-// A word in memory that processes share: whether a signal of one of them was set.
-class SharedFlag {
- public:
-  explicit SharedFlag(int file);  // takes the file of a page
-  ~SharedFlag();
-  SharedFlag(const SharedFlag&) = delete;
-
-  int file() const { return file_; }
-  void set() { *word_ = 1; }
-  bool is_set() const { return *word_ != 0; }
-
- private:
-  const int file_;
-  std::atomic<std::uint32_t>* const word_;
-};
-
-using SharedFlagPointer = std::shared_ptr<SharedFlag>;
-
 // One command's end.
 class Signal {
  public:
   explicit Signal(bool done) : done_(done) {}
-  // Set by another process.
-  explicit Signal(SharedFlagPointer elsewhere) : done_(false), elsewhere_(std::move(elsewhere)) {}
 
   // With the failure of its list, if it has failed.
   void set(FailurePointer failure = nullptr);
@@ -62,15 +42,11 @@ class Signal {
   bool wait(std::uint64_t nanoseconds);
   // Told once to somebody who waited, and to everybody who only asks.
   bool failed(bool tell);
-  // The word that other processes read, made when first asked for; null: none can be made.
-  SharedFlagPointer share();
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool done_;
-  SharedFlagPointer shared_;  // other processes read it
-  const SharedFlagPointer elsewhere_;
   FailurePointer failure_;
 };
 
@@ -80,18 +56,14 @@ using SignalPointer = std::shared_ptr<Signal>;
 // other stands for one signal.
 class Event : public Object {
  public:
-  explicit Event(bool counter_based, bool ipc = false);
-  explicit Event(SignalPointer opened) : ipc(false), counter_based_(true), signal_(opened) {}
+  explicit Event(bool counter_based);
 
-  const bool ipc;             // other processes may open it
-  bool is_assigned();         // whether a command was given it
   SignalPointer current();    // the value that a wait is for
   SignalPointer to_signal();  // the value that a command sends that is appended now
 
  private:
   const bool counter_based_;
   std::mutex mutex_;
-  bool assigned_ = false;
   SignalPointer signal_;
 };
 

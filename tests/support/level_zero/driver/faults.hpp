@@ -17,12 +17,11 @@ struct Faults {
   std::atomic<long> running{0};                       // commands that are being carried out now
   std::atomic<long> in_flight{0};  // copy commands that were submitted and are not done
   std::atomic<long> most_in_flight{0};
-  std::atomic<long> imports{0};        // of host memory, so far
-  std::atomic<long> ipc_handles{0};    // handles not yet put back
-  std::atomic<long> opened_events{0};  // of other processes
-  std::atomic<long> prefetched{0};     // bytes
-  std::atomic<long> advised{0};        // bytes
-  std::atomic<long> advice{-1};        // the last, of ze_memory_advice_t
+  std::atomic<long> imports{0};      // of host memory, so far
+  std::atomic<long> ipc_handles{0};  // handles not yet put back
+  std::atomic<long> prefetched{0};   // bytes
+  std::atomic<long> advised{0};      // bytes
+  std::atomic<long> advice{-1};      // the last, of ze_memory_advice_t
   std::atomic<bool> next_command_fails{false};
   std::atomic<long> queries_fail{0};  // whether no question for the state of a command is answered
   std::atomic<bool> lost{false};      // every device, for ever: nothing is carried out any more

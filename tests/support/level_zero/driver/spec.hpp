@@ -70,7 +70,6 @@ enum : std::uint32_t {
   ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC = 1 << 1,
   ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS = 1 << 0,
   ZE_IPC_PROPERTY_FLAG_MEMORY = 1 << 0,
-  ZE_EVENT_COUNTER_BASED_FLAG_IPC = 1 << 3,
 };
 
 using ze_bool_t = std::uint8_t;
@@ -93,10 +92,6 @@ using zes_device_handle_t = struct zes_device*;
 using zes_mem_handle_t = struct zes_mem*;
 
 struct ze_ipc_mem_handle_t {
-  char data[64];
-};
-
-struct ze_ipc_event_counter_based_handle_t {
   char data[64];
 };
 
@@ -135,10 +130,6 @@ struct zes_mem_properties_t : ze_base_properties_t {
 struct zes_mem_state_t : ze_base_properties_t {
   std::uint32_t health;
   std::uint64_t free, size;
-};
-
-struct ze_event_counter_based_desc_t : ze_base_desc_t {
-  std::uint32_t flags;
 };
 
 struct ze_command_queue_desc_t : ze_base_desc_t {
