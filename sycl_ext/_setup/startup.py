@@ -149,6 +149,12 @@ def require_numpy() -> None:
 
 def remedy(error: ImportError) -> str:
     """Return the text of an ImportError of the core."""
+    if getattr(sys, "frozen", False):  # a program, in which Python has no -m
+        return (
+            f"{error}; this program was built without a part of sycl_ext: build it with the hook "
+            "for PyInstaller that sycl_ext installs, in an environment where `python -m sycl_ext "
+            "doctor` is well (docs/platforms.md)"
+        )
     here = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     is_there = not isinstance(error, ModuleNotFoundError) or error.name != CORE
     if is_there or not os.path.exists(os.path.join(here, "pyproject.toml")):

@@ -26,7 +26,7 @@ ALL_DOCUMENTS = [*sorted(ROOT.glob("*.md")), *DOCUMENTS[1:]]
 MODULES = ["sycl_ext"] + [
     module.name
     for module in pkgutil.walk_packages(sycl_ext.__path__, "sycl_ext.")
-    if module.name not in ("sycl_ext._core", "sycl_ext.__main__")
+    if module.name not in ("sycl_ext._core", "sycl_ext.__main__") and "hook-" not in module.name
 ]
 #: Once used, they stand in the package, where doctest looks for its classes.
 PUBLIC = {name: getattr(sycl_ext, name) for name in sycl_ext.__all__}

@@ -69,7 +69,15 @@ DISTRIBUTIONS = {
         ".",
         ("sycl_ext", "sycl_ext_pytest"),
         tests("tests/programs/distributions/alone", "--noconftest"),
-        ("sycl-ext[cpu]", "distributed", "dpnp", "xarray", "pytest", "pytest-timeout"),
+        (
+            "sycl-ext[cpu]",
+            "distributed",
+            "dpnp",
+            "xarray",
+            "pyinstaller",
+            "pytest",
+            "pytest-timeout",
+        ),
     ),
     "sycl-ext-hardware": Ours(
         "hardware", ("sycl_ext_hardware",), tests("hardware/tests", "-m", "not long")

@@ -22,9 +22,9 @@ def test_environment_has_no_integration():
     assert find_spec("sycl_ext_dask") is None
 
 
-def test_entry_points_are_those_of_commands_and_pytest():
+def test_entry_points_are_those_of_commands_pytest_and_pyinstaller():
     groups = {point.group for point in distribution("sycl_ext").entry_points}
-    assert groups == {"console_scripts", "pytest11"}
+    assert groups == {"console_scripts", "pyinstaller40", "pytest11"}
 
 
 def test_process_with_dask_has_nothing_of_this_package():
