@@ -71,7 +71,7 @@ $(BIN)/python:
 	$(PIP) install --quiet --upgrade pip
 
 # One command for them and the package: pip would look for it on an index, or for them.
-EDITABLE_INTEGRATIONS := $(addprefix --editable ,hardware integrations/dask integrations/mpi integrations/xarray)
+EDITABLE_INTEGRATIONS := $(addprefix --editable ,hardware integrations/dask integrations/mpi integrations/symmetric integrations/xarray)
 INTEGRATIONS_INPUTS := $(wildcard integrations/*/pyproject.toml */pyproject.toml)
 
 # Such as cpu: uv knows where torch's builds are, and pip then finds it installed. Empty: pip's own settings.
@@ -257,7 +257,7 @@ repair-wheel:
 	auditwheel repair --strip --exclude 'libsycl.so*' --wheel-dir $(DEST) $(WHEEL)
 
 # The distributions without an extension module have one wheel each.
-PURE := conformance hardware integrations/dask integrations/mpi integrations/ray integrations/xarray
+PURE := conformance hardware integrations/dask integrations/mpi integrations/ray integrations/symmetric integrations/xarray
 sdist: $(VENV)/.release-is-ready
 	$(BIN)/python -m build --sdist --outdir dist
 	for folder in $(PURE); do $(BIN)/python -m build --outdir dist $$folder || exit; done

@@ -5,11 +5,9 @@ from sycl_ext._setup import public as _public
 
 #: The modules that have the public names.  ``ipc.pyi`` tells editors and type checkers.
 _PUBLIC = {
-    "_ipc.groups": "Group groups",
     "_ipc.handles": "Handle empty handle open",
     "_ipc.packing": "Packed pack",
     "_ipc.reductions": "register_multiprocessing",
-    "_ipc.symmetric": "SymmetricMemory symmetric",
 }
 
 __getattr__, __dir__ = _public.lazily(__name__, _PUBLIC)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The public names of `ipc.py`, for editors and type checkers; test_import.py compares them.
 
-from sycl_ext._ipc.groups import Group as Group
-from sycl_ext._ipc.groups import groups as groups
 from sycl_ext._ipc.handles import Handle as Handle
 from sycl_ext._ipc.handles import empty as empty
 from sycl_ext._ipc.handles import handle as handle
@@ -10,5 +8,3 @@ from sycl_ext._ipc.handles import open as open  # noqa: A004
 from sycl_ext._ipc.packing import Packed as Packed
 from sycl_ext._ipc.packing import pack as pack
 from sycl_ext._ipc.reductions import register_multiprocessing as register_multiprocessing
-from sycl_ext._ipc.symmetric import SymmetricMemory as SymmetricMemory
-from sycl_ext._ipc.symmetric import symmetric as symmetric

@@ -30,6 +30,7 @@ PURE = {
     "integrations/dask": "sycl_ext_dask",
     "integrations/mpi": "sycl_ext_mpi",
     "integrations/ray": "sycl_ext_ray",
+    "integrations/symmetric": "sycl_ext_symmetric",
     "integrations/xarray": "sycl_ext_xarray",
 }
 #: The files that have the version.

@@ -8,18 +8,17 @@ Each rank reads the block of its neighbour in place, until all have seen the num
     python run.py --ranks 4
 
 With ``--kill 2``, rank 2 is killed in the middle, and the others report that and end. Needs
-``sycl_ext[cpu]``, and mpi4py or torch for their launchers.
+``sycl_ext[cpu]``, ``sycl-ext-symmetric``, and mpi4py or torch for their launchers.
 """
 
 import argparse
 import os
 import signal
-import threading
 from typing import Any
 
 import numpy as np
 
-import sycl_ext as sx
+from sycl_ext_symmetric import groups, symmetric
 
 LENGTH = 1 << 20
 
@@ -44,10 +43,10 @@ def ring(memory: Any, doomed: int | None) -> float:
 
 def work(group: Any, device: str | None, doomed: int | None) -> None:
     """Run one rank."""
-    memory = sx.ipc.symmetric((2, LENGTH), "float32", group, device=device, timeout=60)
+    memory = symmetric((2, LENGTH), "float32", group, device=device, timeout=60)
     try:
         mean = ring(memory, doomed)
-    except (threading.BrokenBarrierError, TimeoutError) as error:
+    except (RuntimeError, TimeoutError) as error:  # BrokenBarrierError, or an error of torch
         say(f"rank {memory.rank} of {memory.size} stops: {error}")
         os._exit(3)  # MPI and torch would wait for the rank that has ended
     say(f"rank {memory.rank} of {memory.size}: mean {mean} by {memory.mechanism}")
@@ -79,8 +78,7 @@ def with_processes(ranks: int, device: str | None, doomed: int | None) -> None:
     import multiprocessing
 
     spawn = multiprocessing.get_context("spawn")
-    groups = sx.ipc.groups(ranks)
-    started = [spawn.Process(target=work, args=(group, device, doomed)) for group in groups]
+    started = [spawn.Process(target=work, args=(rank, device, doomed)) for rank in groups(ranks)]
     for process in started:
         process.start()
     for process in started:

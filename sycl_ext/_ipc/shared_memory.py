@@ -73,10 +73,6 @@ class Block:
         """Return the bytes of a part; without arguments, of all."""
         return self._mapping[begin:end]
 
-    def words(self) -> "np.ndarray[Any, np.dtype[np.uint64]]":
-        """Return the block as numbers of 64 bits, each of which is read and written at once."""
-        return np.frombuffer(self._mapping, np.uint64)
-
     def content(self) -> memoryview:
         """Return the bytes in place; they keep the mapping."""
         return memoryview(self._mapping)

@@ -30,7 +30,7 @@ def test_environment_variables_page_is_complete():
 ON_AN_INDEX = re.compile(
     r"pip install (?:[^\n`&;]*[\s\"'])?"
     r"(?:sycl_ext(?:\[\w+\])?(?!\w| @|/|\[)|sycl-ext-"
-    r"|[./\w]*\[[\w,]*(?:dask|hardware|mpi|ray|xarray)\b)"
+    r"|[./\w]*\[[\w,]*(?:dask|hardware|mpi|ray|symmetric|xarray)\b)"
 )
 
 

@@ -277,34 +277,6 @@ CASES = {
             "how='bytes'",
         ),
     },
-    "ipc.groups": {
-        "no rank": (lambda: ipc.groups(0), ValueError, "at least one rank"),
-        "no number": (lambda: ipc.groups("two"), ValueError, "size is 'two'"),
-        "no time": (lambda: ipc.groups(1, timeout=0), ValueError, "timeout is 0"),
-    },
-    "ipc.symmetric": {
-        "no group": (lambda: ipc.symmetric(3), TypeError, "NoneType"),
-        "no dtype": (
-            lambda: ipc.symmetric(3, "flaot", ipc.groups(1)[0]),
-            TypeError,
-            "flaot",
-        ),
-        "no time": (
-            lambda: ipc.symmetric(3, group=ipc.groups(1)[0], timeout="soon"),
-            ValueError,
-            "timeout is 'soon'",
-        ),
-    },
-    "Group.all_gather": {
-        "no bytes": (lambda: ipc.groups(1)[0].all_gather("text"), TypeError, "str"),
-    },
-    "SymmetricMemory.barrier": {
-        "no time": (
-            lambda: ipc.symmetric(3, group=ipc.groups(1)[0]).barrier(-1),
-            ValueError,
-            "timeout is -1",
-        ),
-    },
     "ipc.open": {
         "no device": (lambda: ipc.open(b"handle"), TypeError, "device"),
         "no such bytes": (lambda: ipc.open(b"h", device="cpu", shape=3), BufferError, "handles"),

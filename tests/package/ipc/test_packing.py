@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays packed for another process: by a handle, in shared memory, as bytes.  Of a GPU:
-``environments/stand_in_gpu/test_gpu_symmetric.py``."""
+``environments/stand_in_gpu/test_gpu_packing.py``."""
 
 import copy
 import gc

@@ -37,7 +37,6 @@ IDENTITIES = {
 KEEPERS = {
     "Handle": lambda: sx.ipc.handle(sx.ipc.empty(3, device="cpu")),
     "Packed": lambda: sx.ipc.pack(sx.zeros(3)),
-    "Group": lambda: sx.ipc.groups(1)[0],
 }
 COPIED = {**IDENTITIES, **KEEPERS}
 

@@ -87,6 +87,9 @@ DISTRIBUTIONS = {
     ),
     "sycl-ext-mpi": Ours("integrations/mpi", ("sycl_ext_mpi",), tests("integrations/mpi/tests")),
     "sycl-ext-ray": Ours("integrations/ray", ("sycl_ext_ray",), tests("integrations/ray/tests")),
+    "sycl-ext-symmetric": Ours(
+        "integrations/symmetric", ("sycl_ext_symmetric",), tests("integrations/symmetric/tests")
+    ),
     "sycl-ext-xarray": Ours(
         "integrations/xarray", ("sycl_ext_xarray",), tests("integrations/xarray/tests")
     ),

@@ -96,8 +96,7 @@ ELSEWHERE = {
         "package/tensor/test_host_view_methods.py",
     "AsyncCopy.__copy__ AsyncCopy.__deepcopy__ Device.__copy__ Device.__deepcopy__ "
     "HostRegistration.__copy__ HostRegistration.__deepcopy__ "
-    "Handle.__copy__ Handle.__deepcopy__ Packed.__copy__ Packed.__deepcopy__ "
-    "Group.__copy__ Group.__deepcopy__":
+    "Handle.__copy__ Handle.__deepcopy__ Packed.__copy__ Packed.__deepcopy__":
         "package/tensor/test_identities.py",
     "memory.live_exports": "package/debug/test_origins.py",
     "memory.advise memory.prefetch": "package/tensor/test_hints.py",
@@ -106,8 +105,6 @@ ELSEWHERE = {
     "pickling.register": "package/exchange/test_libraries.py",
     "dlpack.capsule_from_pointer": "core/dlpack/test_dlpack_import.py",
     "ipc.empty ipc.handle ipc.open": "package/ipc/test_ipc.py",
-    "ipc.groups Group.all_gather": "package/ipc/test_groups.py",
-    "ipc.symmetric SymmetricMemory.barrier": "package/ipc/test_symmetric.py",
     "ipc.pack Packed.open": "package/ipc/test_packing.py",
     "ipc.register_multiprocessing": "environments/stand_in_gpu/test_gpu_anybodys_memory.py",
     "Handle.to_bytes": "environments/stand_in_gpu/test_gpu_processes.py",

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sycl_ext._ipc import processes
+from sycl_ext_symmetric.launcher import _line, common_ancestor
 from waiting import eventually
 
 
@@ -20,10 +20,10 @@ def test_common_ancestor_is_the_launcher():
             stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE))
         assert eventually(lambda: len(grandchildren()) == 2)
         first, second = grandchildren()
-        (shell_process,) = {int(processes._status(pid)[1]) for pid in (first, second)}
-        assert processes.common_ancestor([first, second]) == shell_process
-        assert processes.common_ancestor([first, os.getpid()]) == os.getpid()
-        assert processes.common_ancestor([first]) == first
+        (shell_process,) = {_line(pid)[1] for pid in (first, second)}
+        assert common_ancestor([first, second]) == shell_process
+        assert common_ancestor([first, os.getpid()]) == os.getpid()
+        assert common_ancestor([first]) == first
         for process in (first, second):
             os.kill(process, signal.SIGKILL)
 
