@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Portable descriptions of devices for other processes, and their interpretation. Pure.
 
-Ids and contexts have a meaning only in one process. So a description has the name of the root
-device (backend, type, number), and the partitions that lead to a sub-device.
+Ids and contexts have a meaning only in one process, and numbers only under one set of environment
+variables. So a description has the UUIDs of the device and of its root device, and for drivers
+without UUIDs the name of the root device (backend, type, number), and the partitions that lead to a
+sub-device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 #: One step from a device to a sub-device: the partition (`Device.partition`) and the number in it.
 PartitionStep = tuple[str, int]
@@ -21,39 +24,52 @@ _MAX_STEPS, _MAX_NUMBER = 8, 4096
 DOMAINS = ("numa", "L4_cache", "L3_cache", "L2_cache", "L1_cache", "next_partitionable", "cslice")
 
 
-class DeviceWords(NamedTuple):
-    """A device of any process: ``("level_zero", "gpu", 1, (("numa", 0),))``."""
+class PortableDevice(NamedTuple):
+    """A device of any process: ``("level_zero", "gpu", 1, (("numa", 0),), b"...", b"...")``."""
 
     backend: str
     device_type: str
     number: int
     path: tuple[PartitionStep, ...] = ()
+    root_uuid: bytes = b""  # empty: the driver reports none
+    uuid: bytes = b""  # of a sub-device empty as well if it is not the same in every process
 
     @classmethod
-    def of(cls, filter_string: str, path: Sequence[PartitionStep] = ()) -> DeviceWords:
+    def of(
+        cls,
+        filter_string: str,
+        path: Sequence[PartitionStep] = (),
+        root_uuid: bytes = b"",
+        uuid: bytes = b"",
+    ) -> PortableDevice:
         """Return the description of a sub-device of the root device of a filter string."""
         backend, device_type, number = filter_string.split(":")
-        return cls(backend, device_type, int(number), tuple(path))
+        return cls(backend, device_type, int(number), tuple(path), root_uuid, uuid)
 
     def __str__(self) -> str:
-        """Return a text for errors, such as ``"level_zero:gpu:1 (numa, number 0)"``."""
-        steps = [f" ({partition}, number {number})" for partition, number in self.path]
-        return "".join((f"{self.backend}:{self.device_type}:{self.number}", *steps))
+        """Return a text for errors: ``"uuid:... (level_zero:gpu:1, numa number 0)"``."""
+        name = f"{self.backend}:{self.device_type}:{self.number}"
+        steps = [f", {partition} number {number}" for partition, number in self.path]
+        if self.uuid:
+            return f"uuid:{UUID(bytes=self.uuid)} ({''.join((name, *steps))} where it was sent)"
+        return "".join((name, *steps))
 
 
-def read_words(value: Any) -> DeviceWords:
+def read_portable(value: Any) -> PortableDevice:
     """Read a description from another process; ValueError if it is not valid."""
-    fine = type(value) is tuple and [type(field) for field in value] == [str, str, int, tuple]
+    fine = type(value) is tuple and [type(field) for field in value] == _TYPES
     if fine:
-        words = DeviceWords(*value)
-        fine = 0 <= words.number < _MAX_NUMBER and len(words.path) <= _MAX_STEPS
-        fine = fine and all(_is_step(step) for step in words.path)
+        device = PortableDevice(*value)
+        fine = 0 <= device.number < _MAX_NUMBER and len(device.path) <= _MAX_STEPS
+        fine = fine and all(_is_step(step) for step in device.path)
+        fine = fine and all(len(uuid) in (0, 16) for uuid in (device.root_uuid, device.uuid))
     if not fine:
         raise ValueError(f"{value!r} does not name a device; it must be like {_EXAMPLE}")
-    return words
+    return device
 
 
-_EXAMPLE = tuple(DeviceWords("level_zero", "gpu", 1, (("numa", 0),)))
+_TYPES = [str, str, int, tuple, bytes, bytes]
+_EXAMPLE = tuple(PortableDevice("level_zero", "gpu", 1, (("numa", 0),)))
 
 
 def _is_step(step: Any) -> bool:
@@ -78,7 +94,7 @@ def read_partition(text: str) -> str | int | list[int] | None:
     return counts if how == "counts" and counts else None
 
 
-def choose(wanted: DeviceWords, roots: Sequence[str]) -> int | None:
+def choose(wanted: PortableDevice, roots: Sequence[str]) -> int | None:
     """Return the number of the filter string whose device is most similar to the wanted one.
 
     It has the same type, if possible the same backend, and the nearest number. None: no device has
@@ -87,15 +103,16 @@ def choose(wanted: DeviceWords, roots: Sequence[str]) -> int | None:
     Examples
     --------
     >>> here = ["opencl:cpu:0", "opencl:gpu:0", "level_zero:gpu:0", "level_zero:gpu:1"]
-    >>> choose(DeviceWords("level_zero", "gpu", 5), here)
+    >>> choose(PortableDevice("level_zero", "gpu", 5), here)
     3
-    >>> choose(DeviceWords("cuda", "gpu", 0), here)
+    >>> choose(PortableDevice("cuda", "gpu", 0), here)
     1
     """
-    candidates = [DeviceWords.of(text) for text in roots]
+    candidates = [PortableDevice.of(text) for text in roots]
     fitting = [i for i, root in enumerate(candidates) if root.device_type == wanted.device_type]
+    return min(fitting, key=lambda i: distance(wanted, candidates[i]), default=None)
 
-    def distance(i: int) -> tuple[bool, int]:
-        return candidates[i].backend != wanted.backend, abs(candidates[i].number - wanted.number)
 
-    return min(fitting, key=distance, default=None)
+def distance(wanted: PortableDevice, candidate: PortableDevice) -> tuple[bool, int]:
+    """Return how different two devices are that are both possible: by backend, then by number."""
+    return candidate.backend != wanted.backend, abs(candidate.number - wanted.number)

@@ -28,8 +28,9 @@ class Device(Identity):
 
     Devices are obtained from `devices`, `device` and `register_context`; there is one object per
     entry, so devices compare and hash by identity, and a copy of a device is the device itself. A
-    device cannot be pickled: another process gets `filter_string` or ``f"uuid:{device.uuid}"``, and
-    passes it to `device`.
+    device cannot be pickled: another process gets ``f"uuid:{device.uuid}"``, or `filter_string` if
+    the device reports no UUID, and passes it to `device`. A filter string counts the devices that
+    ``ONEAPI_DEVICE_SELECTOR`` and the like leave over, so it may be another device there.
 
     Examples
     --------
@@ -97,8 +98,9 @@ class Device(Identity):
     def uuid(self) -> str | None:
         """UUID of the device in the form 8-4-4-4-12, the same in every process and backend.
 
-        None if the device does not report a UUID. Another program finds the same device by it:
-        ``sx.device("uuid:...")``.
+        None if the device does not report a UUID. Another program finds the same device by it, also
+        a tile of a GPU, and where the tiles are root devices: ``sx.device("uuid:...")``. Only the
+        CPU driver numbers its sub-devices as they are made, so theirs are those of one process.
         """
         uuid = self._entry.uuid
         return str(UUID(bytes=uuid)) if len(uuid) == 16 else None
@@ -256,13 +258,34 @@ class Device(Identity):
         return f"<Device {self.id}: {self.name} ({what})>"
 
     @property
+    def _portable_uuid(self) -> bytes:
+        """The UUID if it is the same in every process, else empty bytes.
+
+        Level Zero gives each tile one. The CPU driver numbers its sub-devices as they are made.
+        """
+        if (parent := self.parent) is None:
+            return self._entry.uuid
+        if self.kind == "context" and not self._entry.composite:
+            return parent._portable_uuid
+        has_own = self.backend == "level_zero" and self._entry.uuid != parent._entry.uuid
+        return self._entry.uuid if has_own else b""
+
+    @property
     def _portable_form(self) -> str:  # type: ignore[override]
-        what = {
-            "root": f"send its filter_string {self.filter_string!r}",
-            "sub_device": "send the filter_string of its root device, and partition it there",
-            "context": "send the filter_string of its device, and register a context there",
-        }[self.kind]
-        return f"{what}: sycl_ext.device({self.filter_string!r}) finds it in every process"
+        is_sub_device = self.kind == "sub_device"
+        named = self if is_sub_device and self._portable_uuid else by_id(self.root_id)
+        name = named.filter_string
+        # Two drivers of one CPU report one UUID, that of its model.
+        if uuid := named._portable_uuid:
+            same = [root for root in roots() if root._entry.uuid == uuid]
+            if all(root is named or root.backend != named.backend for root in same):
+                name = f"uuid:{named.uuid}"
+        what = f"send {name!r}"
+        if self.kind == "context":
+            what = "send the name of its device, and register a context there"
+        elif named is not self:
+            what = "send the name of its root device, and partition it there"
+        return f"{what}: sycl_ext.device({name!r}) finds it in every process"
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         """Return what identifies the device for Dask, the same in each call and process.

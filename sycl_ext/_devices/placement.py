@@ -2,12 +2,15 @@
 """The parser of every ``device=`` form: a device, and the queue that may be given in its place."""
 
 import re
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
+from uuid import UUID
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id, devices, roots
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
+from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
 
 
@@ -218,12 +221,31 @@ def _by_xpu(number: int | None) -> Device:
     return gpus[number or 0] if (number or 0) < len(gpus) else _refuse(name)
 
 
+def devices_with_uuid(uuid: bytes) -> list[Device]:
+    """Return the devices with a UUID: root devices, and sub-devices, which a driver may not list.
+
+    A tile that nobody has partitioned its card into has no entry yet, so the cards are partitioned.
+    """
+
+    def matches() -> list[Device]:
+        return [device for device in devices() if device._entry.uuid == uuid]
+
+    if not matches():
+        for root in roots():
+            if root.device_type == "gpu":
+                with suppress(SyclError):
+                    root.create_sub_devices("numa")
+    known = matches()
+    whole = [device for device in known if device.kind != "context" or device._entry.composite]
+    return whole or [device._whole() for device in known]
+
+
 def _by_uuid(uuid: str) -> Device:
-    """Find the device with a UUID: a root device, or a sub-device that has an entry.
+    """Find the device with a UUID: a root device, or a tile.
 
     Level Zero and OpenCL report the same UUID for a GPU; the device of Level Zero comes first.
     """
-    matches = [device for device in devices() if device.uuid == uuid]
+    matches = devices_with_uuid(UUID(uuid).bytes)
     if matches:
         return min(matches, key=lambda device: device.backend != "level_zero")
     known = ", ".join(f"{root.filter_string} is {root.uuid}" for root in roots())

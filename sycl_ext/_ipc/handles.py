@@ -14,9 +14,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, TypedDict, cast
 
 from sycl_ext import _core
-from sycl_ext._devices.description import DeviceWords, read_words
-from sycl_ext._devices.device import Device, by_id, roots
+from sycl_ext._devices.description import PortableDevice, read_portable
+from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
+from sycl_ext._devices.portable import find, nearest, portable
 from sycl_ext._ipc import records
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
@@ -26,7 +27,6 @@ from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
 from sycl_ext._protocols.sources import compact_strides
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.indexing import as_shape
-from sycl_ext._tensor.pickling import nearest, sub_device_at, words_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -52,8 +52,7 @@ class Handle(CopiesToItself):
     _strides: tuple[int, ...] = field(repr=False)
     _nbytes: int = field(repr=False)  # of the block
     _offset: int = field(repr=False)  # of the first element, in bytes
-    _device: DeviceWords = field(repr=False)
-    _uuid: bytes = field(repr=False)  # of the root device; empty: the device does not say
+    _device: PortableDevice = field(repr=False)
     _key: BlockKey = field(repr=False)  # of the shared host memory, or of the record
     exposed: int = field(repr=False)
     """Bytes of the driver's allocation. A process that has opened the memory can access all of it.
@@ -145,10 +144,10 @@ def _check_handle(handle: Handle) -> Handle:
     require("exposed", 0 <= handle.exposed < 1 << 63)
     require("_key", len(handle._key) == len(BlockKey._fields))
     try:
-        words = read_words(tuple(handle._device))
+        device = read_portable(tuple(handle._device))
     except ValueError as error:
         raise ValueError(f"_device of the sycl_ext.ipc.Handle: {error}") from None
-    return replace(handle, _key=BlockKey(*handle._key), _device=words)
+    return replace(handle, _key=BlockKey(*handle._key), _device=device)
 
 
 #: The fields of a handle, except the kept memory.
@@ -157,7 +156,6 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("shape", "_strides", "_device", "_key"), tuple),
     **dict.fromkeys(("_nbytes", "_offset", "exposed"), int),
     "readonly": bool,
-    "_uuid": bytes,
 }
 
 
@@ -325,8 +323,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
         _strides=t.strides,
         _nbytes=memory.nbytes,
         _offset=memory.offset,
-        _device=words_of(device),
-        _uuid=_core.entry(device.root_id).uuid,
+        _device=portable(device),
         _key=memory.key,
         exposed=memory.exposed,
         _keep=memory.keep,
@@ -443,7 +440,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     )
     try:
         if handle.mechanism == "shared memory":
-            where = wanted or nearest(handle._device) or place(None).device
+            where = wanted or nearest(handle._device)
             _require_system_usm(where)
             block = open_block(handle._key, handle._nbytes, readonly=handle.readonly)
             return _view_of_block(block, where, **array)
@@ -487,28 +484,16 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
 
 
 def _device_of(handle: Handle, wanted: Device | None) -> Device:
-    """Return the device on which the memory was allocated; BufferError: it is not the wanted one.
-
-    A root device is found by its UUID, because the numbers of filter strings depend on the
-    environment of a process; only where its driver reports none, by the filter string.
-    """
-    words, root_device = handle._device, None
-    for root in roots():
-        named = DeviceWords.of(root.filter_string)
-        if handle._uuid and named.backend == words.backend:
-            if root._entry.uuid == handle._uuid:
-                root_device = root
-        elif named == words._replace(path=()):
-            root_device = root
-    sub_device = None if root_device is None else sub_device_at(root_device, words.path)
-    if sub_device is None or words_of(sub_device).path != words.path:
+    """Return the device of the memory; BufferError: it is missing, or not the wanted one."""
+    device = find(handle._device)
+    if device is None or device.backend != handle._device.backend:
         raise BufferError(
-            f"the memory is on {words}, which this process does not have; "
+            f"the memory is on {handle._device}, which this process does not have; "
             "ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK decide which devices a process has"
         )
     if wanted is not None:
-        _require_device(sub_device, wanted)
-    return sub_device
+        _require_device(device, wanted)
+    return device
 
 
 def _require_device(owner: Device, wanted: Device) -> None:

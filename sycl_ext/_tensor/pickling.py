@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._devices import description
-from sycl_ext._devices.description import DeviceWords, PartitionStep
-from sycl_ext._devices.device import Device, by_id, roots
+from sycl_ext._devices.description import read_portable
+from sycl_ext._devices.device import by_id
 from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._devices.portable import nearest, portable
 from sycl_ext._negotiation.kinds import USM_TYPES
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import sources
@@ -30,7 +29,7 @@ from sycl_ext._setup import startup
 from sycl_ext._tensor.conversions import Array
 
 #: The layout of what `reduce` returns.
-FORMAT = 1
+FORMAT = 2
 
 _MAX_NDIM = 64
 
@@ -41,9 +40,10 @@ _target: ContextVar[Placement | None] = ContextVar("sycl_ext.pickling.to_device"
 def to_device(device: Any) -> Iterator[None]:
     """Unpickle tensors on this device, within a ``with`` block.
 
-    By default, tensors are unpickled on the device most similar to the original one: of the same
-    type, if possible of the same backend, with the nearest number, and on the same sub-device of
-    it. If there is no device of that type, the default device is used.
+    By default, tensors are unpickled on the device on which they were pickled, which is found by
+    its UUID. Where a process does not have it, a warning names the device that is used: the most
+    similar one, of the same type, if possible of the same backend, with the nearest number, and on
+    the same sub-device of it; if there is no device of that type, the default device.
 
     Parameters
     ----------
@@ -66,50 +66,6 @@ def to_device(device: Any) -> Iterator[None]:
         yield
     finally:
         _target.set(before)
-
-
-# ---- a device of another process -----------------------------------------------------------------
-
-
-def words_of(device: Device) -> DeviceWords:
-    """Return the description of a device; a private context does not exist in other processes."""
-    path: list[PartitionStep] = []
-    entry: Device | None = device
-    while entry is not None and entry.kind != "root":
-        if entry.kind == "sub_device":
-            if entry.partition_index is None:
-                path.clear()  # it cannot be found in another process: use the device that it is of
-            else:
-                path.append((entry.partition, entry.partition_index))
-        elif entry._entry.composite:
-            path.append(description.TO_COMPOSITE)
-        entry = entry.parent
-    return DeviceWords.of(device.filter_string, path[::-1])
-
-
-def nearest(words: DeviceWords) -> Device | None:
-    """Return the local device most similar to one of another process; None: its type is missing."""
-    number = description.choose(words, [root.filter_string for root in roots()])
-    return None if number is None else sub_device_at(by_id(number), words.path)
-
-
-def sub_device_at(device: Device, path: Sequence[PartitionStep]) -> Device:
-    """Return the sub-device at the end of a path, or the last one that exists."""
-    for step in path:
-        if step == description.TO_COMPOSITE:
-            import dpctl
-
-            composite = dpctl.SyclDevice(device.filter_string).composite_device
-            if composite is None:
-                break
-            device = place(composite).device
-            continue
-        partition, index = step
-        try:
-            device = device.create_sub_devices(description.read_partition(partition) or "")[index]
-        except (SyclError, ValueError, IndexError):
-            break
-    return device
 
 
 # ---- the order of the elements -------------------------------------------------------------------
@@ -147,7 +103,7 @@ def reduce(tensor: Array, protocol: int, *, to_host: bool = False) -> tuple[Any,
     axes = tuple(axis for axis in axes if shape[axis] <= 1 or strides[axis] != 0)  # no repetitions
     buffer = _bytes_of(tensor._with_axes(axes))
     entry_id = None if to_host else tensor.entry_id
-    device = None if entry_id is None else tuple(words_of(by_id(entry_id)))
+    device = None if entry_id is None else tuple(portable(by_id(entry_id)))
     return load_host_view if to_host else load, (
         FORMAT,
         tensor.dtype_name,
@@ -275,11 +231,10 @@ def _check_buffer(buffer: Any, nbytes: int) -> memoryview:
 def _placement_for(device: Any) -> Placement:
     """Return where to unpickle a tensor, after checking the device that its pickle names."""
     try:
-        words = None if device is None else description.read_words(device)
+        wanted = None if device is None else read_portable(device)
     except ValueError as error:
         raise _refused(str(error)) from None
-    wanted = _target.get()
-    if wanted is not None:
-        return wanted
-    local_device = None if words is None else nearest(words)
-    return place(None) if local_device is None else Placement(local_device)
+    target = _target.get()
+    if target is not None:
+        return target
+    return place(None) if wanted is None else Placement(nearest(wanted))

@@ -40,17 +40,81 @@ def test_unpickled_tensor_is_on_its_tile(tiles, gpus):
     assert pickle.loads(pickle.dumps(other)).device is gpus[1]
 
 
-def test_unpickled_tensor_finds_its_gpu_under_another_id(gpus):
-    """Device 2 here is device 0 where the CPU is hidden, and there is one GPU less."""
-    data = pickle.dumps(numbers(gpus[1], "shared"))
-    alone = {**os.environ, "ONEAPI_DEVICE_SELECTOR": "level_zero:gpu"}
-    code = f"import pickle; t = pickle.loads({data!r}); print(t.device.filter_string, t.device.id)"
-    shown = environments.python(code, alone)
-    assert shown.strip() == "level_zero:gpu:1 1"
-    # of the stand-in, and of Intel's driver
-    one_card = {"FAKEGPU_DEVICES": "1", "CreateMultipleRootDevices": "1"}
-    shown = environments.python(code, {**alone, **one_card})
-    assert shown.strip() == "level_zero:gpu:0 0"
+#: Hides one of two cards, on the stand-in and on Intel's driver.
+ONE_CARD = {"FAKEGPU_DEVICES": "1", "CreateMultipleRootDevices": "1"}
+SECOND_CARD = {"ONEAPI_DEVICE_SELECTOR": "level_zero:1"}
+FLAT = {"ONEAPI_DEVICE_SELECTOR": "level_zero:gpu", "ZE_FLAT_DEVICE_HIERARCHY": "FLAT"}
+
+
+def run_in(variables, code):
+    return environments.python(code, {**os.environ, **variables}).strip()
+
+
+def test_unpickled_tensor_finds_its_gpu_under_another_number(gpus):
+    """Device 2 here is device 0 where the CPU and the first card are hidden."""
+    data = [pickle.dumps(numbers(gpu, "shared")) for gpu in gpus]
+    code = f"""
+import pickle, warnings
+warnings.simplefilter("error")
+t = pickle.loads({data[1]!r})
+print(t.device.filter_string, t.device.id, t.device.uuid)
+try:
+    pickle.loads({data[0]!r})
+except UserWarning as warning:
+    print(warning)
+"""
+    seen, warned = run_in(SECOND_CARD, code).splitlines()
+    assert seen == f"level_zero:gpu:0 0 {gpus[1].uuid}"
+    assert f"the array was on uuid:{gpus[0].uuid} (level_zero:gpu:0 where it was sent)" in warned
+    assert "so it is now on <Device 0: " in warned
+    assert "sycl_ext.pickling.to_device" in warned
+
+
+def test_unpickled_tensor_warns_where_its_gpu_is_missing(gpus):
+    code = f"""
+import pickle, warnings
+with warnings.catch_warnings(record=True) as caught:
+    t = pickle.loads({pickle.dumps(numbers(gpus[1]))!r})
+print(t.device.filter_string, [warning.filename for warning in caught])
+"""
+    assert run_in(ONE_CARD, code) == "level_zero:gpu:0 ['<string>']"
+
+
+def test_unpickled_tensor_finds_its_tile_where_the_tiles_are_root_devices(gpus):
+    """The tile number 1 of card 1 is the root device 3 there, and 1 is one of card 0."""
+    tile = gpus[1].create_sub_devices("next_partitionable")[1]
+    code = f"""
+import pickle, warnings
+warnings.simplefilter("error")
+t = pickle.loads({pickle.dumps(sx.zeros(3, device=tile))!r})
+print(t.device.kind, t.device.uuid, t.device.filter_string)
+data = pickle.dumps(t)
+print(data.hex())
+"""
+    seen, data = run_in(FLAT, code).splitlines()
+    assert seen == f"root {tile.uuid} level_zero:gpu:3"
+    assert pickle.loads(bytes.fromhex(data)).device is tile
+    code = f"""
+import pickle, warnings
+warnings.simplefilter("error")
+device = pickle.loads(bytes.fromhex({data!r})).device
+print(device.kind, device.uuid, device.parent.uuid)
+"""
+    assert run_in({}, code) == f"sub_device {tile.uuid} {gpus[1].uuid}"
+
+
+def test_advice_for_a_device_in_another_process_finds_it(gpus, tiles):
+    for device, variables in (
+        *((gpu, {}) for gpu in gpus),
+        (gpus[1], SECOND_CARD),
+        *((tile, {}) for tile in tiles),
+        (tiles[1], FLAT),
+    ):
+        with pytest.raises(TypeError) as refused:
+            pickle.dumps(device)
+        advice = str(refused.value).rpartition(": ")[2].partition(" finds")[0]
+        code = f"import sycl_ext; print({advice}.uuid)"
+        assert run_in(variables, code) == device.uuid, (device, advice)
 
 
 # ---- staging -------------------------------------------------------------------------------------
@@ -188,11 +252,11 @@ def test_memory_of_a_private_context(gpu, with_ipc):
 
 
 def test_handle_finds_its_device_by_uuid(gpus, with_ipc):
-    """The words of a handle count for nothing where the device says who it is."""
+    """The number in a handle counts for nothing where the device says who it is."""
     handle = sx.ipc.handle(shared_numbers(gpus[1]))
     renamed = replace(handle, _device=handle._device._replace(number=0))
     assert sx.ipc.open(renamed).device is gpus[1]
-    nowhere = replace(handle, _uuid=bytes(16))
+    nowhere = replace(handle, _device=handle._device._replace(root_uuid=bytes(16), uuid=bytes(16)))
     with pytest.raises(BufferError, match="this process does not have"):
         sx.ipc.open(nowhere)
     with pytest.raises(BufferError, match="cannot be opened on"):
@@ -201,15 +265,25 @@ def test_handle_finds_its_device_by_uuid(gpus, with_ipc):
 
 def test_handle_without_uuid_finds_its_device_by_number(gpus, with_ipc):
     """Its number in the table of its backend has to do."""
-    handle = replace(sx.ipc.handle(shared_numbers(gpus[1])), _uuid=b"")
+    handle = sx.ipc.handle(shared_numbers(gpus[1]))
+    handle = replace(handle, _device=handle._device._replace(root_uuid=b"", uuid=b""))
     assert sx.ipc.open(handle).device is gpus[1]
 
 
 def test_handle_of_a_missing_tile_is_refused(tiles, with_ipc):
     handle = sx.ipc.handle(sx.ipc.empty(3, device=tiles[1]))
     for path in ((("next_partitionable", 7),), (("equally 3", 0),)):
+        device = handle._device._replace(path=path, uuid=b"")
         with pytest.raises(BufferError, match="this process does not have"):
-            sx.ipc.open(replace(handle, _device=handle._device._replace(path=path)))
+            sx.ipc.open(replace(handle, _device=device))
+
+
+def test_handle_is_opened_on_the_root_device_that_is_its_tile(gpus, with_ipc):
+    tile = gpus[1].create_sub_devices("next_partitionable")[1]
+    handle = sx.ipc.handle(shared_numbers(tile))
+    shown = opened_elsewhere(handle, **{**os.environ, **FLAT})
+    assert shown.startswith("level_zero:gpu:3 None device")
+    assert_equal(sx.ipc.open(handle), values((4, 6), "int32") + 1)
 
 
 def test_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter):

@@ -18,6 +18,7 @@ import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from unittest import mock
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -342,14 +343,14 @@ def test_shared_memory_cannot_shrink():
 
 def test_handle_of_another_machine_is_refused():
     memory = sx.ipc.handle(shared())
-    own = replace(memory, mechanism="sycl", _uuid=b"of another one")
-    whole = "opencl:cpu:0, which this process does not have"
-    sub_device = re.escape("opencl:cpu:0 (numa, number 1), which this process does not have")
-    for path, text in (((), whole), ((("numa", 1),), sub_device)):
-        of_path = replace(own, _device=own._device._replace(path=path))
-        with pytest.raises(BufferError, match=text):
-            sx.ipc.open(of_path)
-    here = replace(own, _uuid=sx.device()._entry.uuid)
+    here = replace(memory, mechanism="sycl")
+    uuid = b"of another one  "
+    there = f"uuid:{UUID(bytes=uuid)} (opencl:cpu:0 where it was sent), which this process does not"
+    with pytest.raises(BufferError, match=re.escape(there)):
+        sx.ipc.open(replace(here, _device=here._device._replace(root_uuid=uuid, uuid=uuid)))
+    sub_device = "opencl:cpu:0, numa number 1, which this process does not have"
+    with pytest.raises(BufferError, match=re.escape(sub_device)):
+        sx.ipc.open(replace(here, _device=here._device._replace(path=(("numa", 1),), uuid=b"")))
     with pytest.raises(BufferError, match="the block has 96 bytes, and the handle names 4096"):
         sx.ipc.open(here)  # shared host memory is not a record of a SYCL handle
     offer = records.Offer(b"a SYCL handle", 96, None)

@@ -12,7 +12,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from samples import LAYOUTS, USM_TYPES, assert_equal, bits, strides_of, values
-from sycl_ext._devices.description import DeviceWords, choose, read_partition, read_words
+from sycl_ext._devices.description import PortableDevice, choose, read_partition, read_portable
 from sycl_ext._tensor import pickling
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -173,7 +173,7 @@ HERE = ["opencl:cpu:0", "opencl:gpu:0", "level_zero:gpu:0", "level_zero:gpu:1", 
     ],
 )
 def test_pickled_device_is_matched_to_the_nearest(wanted, nearest):
-    number = choose(DeviceWords(*wanted), HERE)
+    number = choose(PortableDevice(*wanted), HERE)
     assert (None if number is None else HERE[number]) == nearest
 
 
@@ -183,22 +183,25 @@ def test_pickled_device_is_matched_to_the_nearest(wanted, nearest):
         None,
         "opencl:cpu:0",
         ("opencl", "cpu", 0),
-        ("opencl", "cpu", -1, ()),
-        ("opencl", "cpu", True, ()),
-        ["opencl", "cpu", 0, ()],
-        ("opencl", "cpu", 0, [("numa", 0)]),
-        ("opencl", "cpu", 0, (("numa",),)),
-        ("opencl", "cpu", 0, (("numa", -1),)),
-        ("opencl", "cpu", 0, (("elsewhere", 0),)),
-        ("opencl", "cpu", 0, (("equally 99999999999", 0),)),
-        ("opencl", "cpu", 0, (("counts", 0),)),
-        ("opencl", "cpu", 0, (("numa", 0),) * 9),
-        ("opencl", "cpu", 1 << 70, ()),
+        ("opencl", "cpu", 0, ()),
+        ("opencl", "cpu", -1, (), b"", b""),
+        ("opencl", "cpu", True, (), b"", b""),
+        ["opencl", "cpu", 0, (), b"", b""],
+        ("opencl", "cpu", 0, [("numa", 0)], b"", b""),
+        ("opencl", "cpu", 0, (("numa",),), b"", b""),
+        ("opencl", "cpu", 0, (("numa", -1),), b"", b""),
+        ("opencl", "cpu", 0, (("elsewhere", 0),), b"", b""),
+        ("opencl", "cpu", 0, (("equally 99999999999", 0),), b"", b""),
+        ("opencl", "cpu", 0, (("counts", 0),), b"", b""),
+        ("opencl", "cpu", 0, (("numa", 0),) * 9, b"", b""),
+        ("opencl", "cpu", 1 << 70, (), b"", b""),
+        ("opencl", "cpu", 0, (), b"short", b""),
+        ("opencl", "cpu", 0, (), b"", "0" * 16),
     ],
 )
-def test_words_that_name_no_device(words):
+def test_description_that_names_no_device(words):
     with pytest.raises(ValueError, match="does not name a device"):
-        read_words(words)
+        read_portable(words)
 
 
 def test_partitions_are_read_as_they_are_written(halves, root):
@@ -227,8 +230,17 @@ def test_pickle_of_a_device_names_the_way_out():
 
 def test_pickle_of_a_missing_device_arrives_on_the_default():
     load, arguments = fields_of()
-    arguments[6] = ("opencl", "accelerator", 0, ())
-    assert load(*arguments).device is sx.device()
+    arguments[6] = ("opencl", "accelerator", 0, (), b"", b"")
+    with pytest.warns(UserWarning, match="on opencl:accelerator:0, which this process does not"):
+        assert load(*arguments).device is sx.device()
+
+
+def test_pickle_of_a_cpu_of_another_machine_arrives_on_the_cpu_without_a_warning(halves):
+    load, arguments = sx.zeros((2, 3), device=halves[1]).__reduce_ex__(4)
+    *words, root_uuid, uuid = arguments[6]
+    assert (len(root_uuid), uuid) == (16, b"")
+    other = (*words, bytes(16), b"")
+    assert load(*arguments[:6], other, *arguments[7:]).device is halves[1]
 
 
 def test_unpickling_imports_the_package():
