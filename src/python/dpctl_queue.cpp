@@ -10,47 +10,80 @@ namespace sycl_ext {
 
 namespace {
 
-// A function of dpctl's C API, which is valid as long as the process; nullptr: an exception is set.
+// dpctl's functions are compiled with hooks for profilers and debuggers, which run Python.  So each
+// of them can raise any exception, of a signal handler as well, and whatever is used after it is
+// owned first.
+
+void throw_if_raised() {
+  if (PyErr_Occurred()) throw PythonError();
+}
+
+// A result of code of others.
+PyRef checked(PyObject* object) {
+  PyRef result(object);
+  throw_if_raised();
+  if (!result) fail(Error::Kind::runtime, "dpctl returned NULL without an exception");
+  return result;
+}
+const void* checked(const void* address) {
+  throw_if_raised();
+  if (!address) fail(Error::Kind::runtime, "dpctl returned a NULL address");
+  return address;
+}
+
+// A function of dpctl's C API, which is valid as long as the process.
 // https://intelpython.github.io/dpctl/latest/api_reference/dpctl_capi.html
 template <class Function>
 Function dpctl_function(const char* name) {
-  const PyRef module(PyImport_ImportModule("dpctl._sycl_queue"));
-  const PyRef api(module ? PyObject_GetAttrString(module.get(), "__pyx_capi__") : nullptr);
-  const PyRef capsule(api ? PyMapping_GetItemString(api.get(), name) : nullptr);
-  if (!capsule) return nullptr;
+  const PyRef module = checked(PyImport_ImportModule("dpctl._sycl_queue"));
+  const PyRef api = checked(PyObject_GetAttrString(module.get(), "__pyx_capi__"));
+  const PyRef capsule = checked(PyMapping_GetItemString(api.get(), name));
+  const char* const signature = PyCapsule_GetName(capsule.get());
   return reinterpret_cast<Function>(
-      PyCapsule_GetPointer(capsule.get(), PyCapsule_GetName(capsule.get())));
+      const_cast<void*>(checked(PyCapsule_GetPointer(capsule.get(), signature))));
 }
 
-// The address of the `sycl::queue` in a dpctl.SyclQueue; nullptr with an exception set.
+// The address of the `sycl::queue` in a dpctl.SyclQueue.
 const void* address_of_queue(PyObject* object) {
   using Get = const void* (*)(PyObject*);
   static Get get = nullptr;
   if (!get) get = dpctl_function<Get>("SyclQueue_GetQueueRef");
-  return get ? get(object) : nullptr;
+  return checked(get(object));
+}
+
+// A new dpctl.SyclQueue of the `sycl::queue` at an address.
+PyRef make_dpctl_queue(const void* address) {
+  using Make = PyObject* (*)(const void*);
+  static Make make = nullptr;
+  if (!make) make = dpctl_function<Make>("SyclQueue_Make");
+  return checked(make(address));
+}
+
+// An attribute of a module that another thread may be importing: empty if it is not there yet.
+PyRef attribute_if_any(const PyRef& module, const char* name) {
+  PyRef value(module ? PyObject_GetAttrString(module.get(), name) : nullptr);
+  if (module && !value) (void)take_exception();
+  return value;
 }
 
 // Whether an object is a dpctl.SyclQueue.  dpctl is not loaded for this question: without dpctl
 // such objects do not exist.
-bool is_dpctl_queue(PyObject* object) noexcept {
+bool is_dpctl_queue(PyObject* object) {
   static PyObject* queue_class = nullptr;
-  if (!queue_class) {
-    const PyRef dpctl = loaded_module("dpctl");
-    queue_class = dpctl ? PyObject_GetAttrString(dpctl.get(), "SyclQueue") : nullptr;
-    PyErr_Clear();
-  }
+  if (!queue_class) queue_class = attribute_if_any(loaded_module("dpctl"), "SyclQueue").release();
   // The real type counts, whatever class the object claims, because the address in the object is
   // used.
   return queue_class && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(queue_class));
 }
 
-// The manager of a queue in the dictionary of all managers; nullptr: the queue has none.  The
+// The manager of a queue in the dictionary of all managers; empty: the queue has none.  The
 // lookup compares addresses.  Making an instance of dpctl.SyclQueue for it would take longer than
 // all other steps here, and dpctl would keep an unknown queue alive for ever.
 PyRef manager_of(PyObject* managers, const Queue& queue) {
+  const PyRef copy = checked(PyDict_Copy(managers));  // other code may change theirs meanwhile
   PyObject *key = nullptr, *manager = nullptr;
   Py_ssize_t place = 0;
-  while (PyDict_Next(managers, &place, &key, &manager)) {
+  while (PyDict_Next(copy.get(), &place, &key, &manager)) {
     if (is_dpctl_queue(key) && queue.is_at(address_of_queue(key))) return PyRef(Py_NewRef(manager));
   }
   return nullptr;
@@ -59,40 +92,35 @@ PyRef manager_of(PyObject* managers, const Queue& queue) {
 // Adds the events of dpctl's order manager: every function of dpctl and dpnp notes there what it
 // submits to a queue, and orders its work after the events that it finds.
 // https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
-bool add_noted_events(const Queue& queue, std::vector<Event>* events) {
+void add_noted_events(const Queue& queue, std::vector<Event>* events) {
   static PyObject *order = nullptr, *map = nullptr;
   if (!order) {
-    const PyRef utils = loaded_module("dpctl.utils");
-    if (!utils) return true;  // no code has noted an event
-    order = PyObject_GetAttrString(utils.get(), "SequentialOrderManager");
-    map = order ? PyObject_GetAttrString(order, "_map") : nullptr;
-    if (!map) PyErr_Clear();
-    if (!order) return true;  // another thread is importing the module
+    PyRef all = attribute_if_any(loaded_module("dpctl.utils"), "SequentialOrderManager");
+    if (!all) return;  // no code has noted an event
+    map = attribute_if_any(all, "_map").release();
+    order = all.release();
   }
-  PyObject* managers = nullptr;
-  if (map && PyContextVar_CheckExact(map)) (void)PyContextVar_Get(map, nullptr, &managers);
-  const PyRef held(managers);
-  PyRef manager;
-  if (managers && PyDict_Check(managers)) {
-    manager = manager_of(managers, queue);
-    if (!manager) return true;
+  PyRef managers, manager;
+  if (map && PyContextVar_CheckExact(map)) {
+    PyObject* value = nullptr;
+    (void)PyContextVar_Get(map, nullptr, &value);
+    managers.reset(value);
+    throw_if_raised();
+  }
+  if (managers && PyDict_Check(managers.get())) {
+    manager = manager_of(managers.get(), queue);
+    if (!manager) return;
   } else {  // another version of dpctl
-    const auto make = dpctl_function<PyObject* (*)(const void*)>("SyclQueue_Make");
-    const PyRef made(make ? make(queue.share()) : nullptr);
-    if (made) manager.reset(PyObject_GetItem(order, made.get()));
+    manager = checked(PyObject_GetItem(order, make_dpctl_queue(queue.share()).get()));
   }
   static PyObject* const submitted_events = intern("submitted_events");
-  const PyRef submitted(manager ? PyObject_GetAttr(manager.get(), submitted_events) : nullptr);
-  if (!submitted) return false;
-  const PyRef list(PySequence_Fast(submitted.get(), "submitted_events is not a sequence"));
-  if (!list) return false;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
-    PyObject* const event = PySequence_Fast_GET_ITEM(list.get(), i);
-    const PyRef address(PyObject_CallMethod(event, "addressof_ref", ""));
-    if (!address) return false;
-    events->push_back(Event::from_address(PyLong_AsVoidPtr(address.get())));
+  const PyRef submitted = checked(PyObject_GetAttr(manager.get(), submitted_events));
+  const PyRef noted = checked(PySequence_Tuple(submitted.get()));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(noted.get()); ++i) {
+    PyObject* const event = PyTuple_GET_ITEM(noted.get(), i);
+    const PyRef address = checked(PyObject_CallMethod(event, "addressof_ref", nullptr));
+    events->push_back(Event::from_address(checked(PyLong_AsVoidPtr(address.get()))));
   }
-  return true;
 }
 
 }  // namespace
@@ -101,8 +129,7 @@ PyRef shared_queue(const Entry& entry) {
   static const Entry* last_entry = nullptr;  // most calls are about the same one
   static PyObject* last_queue = nullptr;
   if (last_entry == &entry) return PyRef(Py_NewRef(last_queue));
-  PyRef queue(PyObject_CallFunction(hooks.shared_queue, "i", entry.id));
-  if (!queue) throw PythonError();
+  PyRef queue = checked(PyObject_CallFunction(hooks.shared_queue, "i", entry.id));
   last_entry = &entry;
   drop(std::exchange(last_queue, Py_NewRef(queue.get())));
   return queue;
@@ -110,12 +137,8 @@ PyRef shared_queue(const Entry& entry) {
 
 PyRef shown_queue(const Entry& entry) {
   if (!entry.python_side) {
-    using Make = PyObject* (*)(const void*);
     const PyRef shared = shared_queue(entry);
-    const void* const address = address_of_queue(shared.get());
-    const auto make = address ? dpctl_function<Make>("SyclQueue_Make") : nullptr;
-    PyRef made(make ? make(address) : nullptr);
-    if (!made) throw PythonError();
+    PyRef made = make_dpctl_queue(address_of_queue(shared.get()));
     if (entry.python_side) return PyRef(Py_NewRef(static_cast<PyObject*>(entry.python_side)));
     entry.python_side = made.release();
   }
@@ -130,20 +153,22 @@ void notice_released_queue(const Memory& memory) noexcept {
 
 Queue queue_of_dpctl(PyObject* object) {
   if (!is_dpctl_queue(object)) return Queue();
-  const void* const address = address_of_queue(object);
-  if (!address) throw PythonError();
-  return Queue::from_address(address);
+  return Queue::from_address(address_of_queue(object));
 }
 
 static void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events) {
   const auto ask = [&] {
     if (!PyErr_Occurred()) {
-      if (!add_noted_events(queue, events)) throw PythonError();
+      add_noted_events(queue, events);
       return true;
     }
     const SavedException pending;  // the caller is a destructor, which may not lose it
-    if (add_noted_events(queue, events)) return true;
-    PyErr_WriteUnraisable(Py_None);
+    try {
+      add_noted_events(queue, events);
+      return true;
+    } catch (const PythonError&) {
+      PyErr_WriteUnraisable(Py_None);
+    }
     return false;
   };
   if (with_gil(ask, [] { return !python_is_alive(); })) return;

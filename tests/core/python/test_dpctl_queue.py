@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dpctl's functions run Python: hooks of profilers, which may raise, or change what dpctl keeps."""
+
+import environments
+
+LENT = """
+import sys
+import dpctl, dpnp, numpy as np, sycl_ext as sx
+
+tensor = sx.zeros(8, usm_type="shared")
+lent = sx.exchange(tensor, dpnp)
+lent += 1
+queue = tensor.sycl_queue
+
+def events(call):
+    seen = []
+    sys.setprofile(lambda *event: seen.append(event))
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return len(seen)
+"""
+
+
+def test_profile_hook_that_raises():
+    """At each event of each call the exception comes out, or the call is as without it."""
+    environments.python(
+        LENT
+        + """
+class Stop(BaseException):
+    pass
+
+CALLS = {
+    "to_numpy": tensor.to_numpy,
+    "buffer": lambda: bytes(tensor),
+    "__dlpack__": tensor.__dlpack__,
+    "__dlpack__(stream)": lambda: tensor.__dlpack__(stream=queue),
+    "from_dlpack": lambda: sx.from_dlpack(lent),
+    "exchange": lambda: sx.exchange(tensor, dpnp),
+    "copy_from": lambda: tensor.copy_from(lent),
+    "sycl_queue": lambda: tensor.sycl_queue,
+}
+raised = set()
+for name, call in CALLS.items():
+    call()
+    for last in range(events(call)):
+        left = last
+
+        def hook(*_):
+            global left
+            left -= 1
+            if left < 0:
+                sys.setprofile(None)
+                raise Stop
+
+        sys.setprofile(hook)
+        try:
+            call()
+            sys.setprofile(None)
+        except Stop:
+            raised.add(name)
+        except sx.SyclError:  # NumPy drops an exception of a buffer request: it goes to stderr
+            assert name == "buffer", name
+        np.testing.assert_array_equal(tensor, np.ones(8))
+assert raised >= {"to_numpy", "from_dlpack", "__dlpack__(stream)"}, raised
+"""
+    )
+
+
+def test_profile_hook_that_changes_dictionary_of_queues():
+    """The core looks for a queue in a dictionary of dpctl's, which is emptied meanwhile."""
+    environments.python(
+        LENT
+        + """
+import gc
+from dpctl.utils import SequentialOrderManager
+
+emptied = 0
+
+def hook(frame, event, _):
+    global emptied
+    if event == "call" and frame.f_code.co_name == "SyclQueue_GetQueueRef":
+        sys.setprofile(None)
+        SequentialOrderManager.clear()
+        gc.collect()
+        others.extend(bytearray(size) for size in range(1, 400))
+        emptied += 1
+
+others = []
+for expected in range(2, 12):
+    lent += 1
+    sys.setprofile(hook)
+    found = tensor.to_numpy()
+    sys.setprofile(None)
+    np.testing.assert_array_equal(found, np.full(8, expected))
+assert emptied == 10, emptied
+"""
+    )
