@@ -76,11 +76,14 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->len = static_cast<Py_ssize_t>(tensor.nbytes());
     view->itemsize = static_cast<Py_ssize_t>(tensor.dtype->itemsize());
     view->readonly = tensor.readonly;
-    view->ndim = ndim;
     view->format =
         (flags & PyBUF_FORMAT) ? const_cast<char*>(tensor.dtype->buffer_format) : nullptr;
-    view->shape = (flags & PyBUF_ND) ? dims.get() : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims.get() + ndim : nullptr;
+    // As in NumPy: a request without PyBUF_ND gets a block of bytes, without axes.  A consumer
+    // reads `shape` wherever `ndim` is above 1, and there is none where `ndim` is 0.
+    view->ndim = (flags & PyBUF_ND) ? ndim : 0;
+    view->shape = view->ndim > 0 ? dims.get() : nullptr;
+    const bool has_strides = view->ndim > 0 && (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+    view->strides = has_strides ? dims.get() + ndim : nullptr;
     view->suboffsets = nullptr;
     view->internal = dims.release();
     view->obj = Py_NewRef(self);

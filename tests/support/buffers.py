@@ -56,3 +56,13 @@ def ask(exporter: object, flags: int, writes: bool = False) -> dict[str, object]
         }
     finally:
         pythonapi.PyBuffer_Release(ctypes.byref(buffer))
+
+
+def ask_whether_contiguous(exporter: object, flags: int) -> bool:
+    """Ask for a buffer, and CPython's C interface whether it is contiguous."""
+    buffer = Buffer()
+    pythonapi.PyObject_GetBuffer(py_object(exporter), ctypes.byref(buffer), flags)
+    try:
+        return bool(pythonapi.PyBuffer_IsContiguous(ctypes.byref(buffer), ctypes.c_char(b"A")))
+    finally:
+        pythonapi.PyBuffer_Release(ctypes.byref(buffer))
