@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `probe` in a process of its own, and after a crash again, without the step that crashed."""
+"""The processes of the doctor: each dies with the process that has started it.
+
+`run_probe` runs `probe`, which may crash or hang, and after a crash runs it again, without the step
+that crashed. A process appends a line of JSON to a file when a step begins and when a step ends, so
+the last line names the step in which it died.
+"""
 
 import json
-from collections.abc import Mapping
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from sycl_ext._setup import child
+from typing import IO, Any
 
 #: The name of the step in which a process died that had done everything.
 AT_EXIT = "exit"
@@ -27,16 +35,16 @@ def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout:
     probed = Probed()
     skip: list[str] = []
 
-    def command(report: Path) -> list[str]:
-        return child.command(source, json.dumps({**order, "skip": skip}), str(report))
+    def command_for(report: Path) -> list[str]:
+        return command(source, json.dumps({**order, "skip": skip}), str(report))
 
     while True:
-        ended = child.run_reporting(command, environment, timeout)
+        ended = run_reporting(command_for, environment, timeout)
         done = [record for record in ended.records if "step" in record]
         for record in done:  # of a step that is repeated, the first record counts
             probed.records.setdefault(record["step"], record)
         probed.stderr += ended.stderr
-        if not ended.death:
+        if not ended.cause:
             return probed
         is_over = not ended.records or ended.records[-1] in done
         died_in = AT_EXIT if is_over else ended.records[-1]["begin"]
@@ -47,3 +55,78 @@ def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout:
         # An import has to be made again, for the steps that follow it; a test need not run again.
         names = (record["step"] for record in done)
         skip += [died_in, *(name for name in names if name.startswith(("device ", "load ")))]
+
+
+# ---- a process -----------------------------------------------------------------------------------
+
+#: The first statements of such a process. The kernel kills it when the thread ends that has started
+#: it, however that ends, and whatever this process is doing; `parent` may have ended before that.
+_PROLOGUE = """
+import ctypes, os, signal
+ctypes.CDLL(None).prctl(1, ctypes.c_ulong(signal.SIGKILL))  # PR_SET_PDEATHSIG
+if os.getppid() != {parent}:
+    os._exit(1)
+del ctypes, os, signal
+"""
+
+#: Beginnings of lines that a crashing process adds to stderr, and that say nothing about the cause.
+NOISE = ("PLEASE submit a bug report", "Stack dump", "#")
+
+
+@dataclass
+class Ended:
+    """A process that has ended: what it reported, its lines on stderr, and why it died, if so."""
+
+    records: list[dict[str, Any]]
+    stderr: list[str]
+    cause: str  # of its death, such as "SIGSEGV: the last line on stderr"; empty: it did not die
+
+
+def command(code: str, *arguments: str) -> list[str]:
+    """Return the command of a Python process that runs `code`.
+
+    The thread that starts it has to wait for it.
+    """
+    prologue = _PROLOGUE.format(parent=os.getpid()) if sys.platform == "linux" else ""
+    return [sys.executable, "-c", prologue + code, *arguments]
+
+
+def run_reporting(
+    command_for: Callable[[Path], list[str]], environment: Mapping[str, str], timeout: float
+) -> Ended:
+    """Run the command that takes a report, an empty file, and wait for its end."""
+    with tempfile.TemporaryDirectory() as scratch:
+        report, log = Path(scratch, "report"), Path(scratch, "log")
+        report.touch()
+        cause = ""
+        with log.open("w") as stderr:
+            try:
+                code = run_alone(command_for(report), environment, stderr, timeout)
+                if code:
+                    cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            except subprocess.TimeoutExpired:
+                cause = f"it did not end within {timeout:.3g} s"
+        lines = [line.strip()[:300] for line in log.read_text(errors="replace").splitlines()]
+        lines = [line for line in lines if line]
+        last = [line for line in lines if not line.startswith(NOISE)][-1:]
+        records = [json.loads(line) for line in report.read_text().splitlines()]
+        return Ended(records, lines, ": ".join([cause, *last]) if cause else "")
+
+
+def run_alone(
+    command: list[str], environment: Mapping[str, str], stderr: IO[str], timeout: float
+) -> int:
+    """Run a command, and return its exit code; on a timeout, kill it and all that it started."""
+    with subprocess.Popen(
+        command,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        start_new_session=True,  # Ctrl-C is for the process that waits, which then kills this one
+    ) as process:
+        try:
+            return process.wait(timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import sycl_ext as sx
+from sycl_ext._doctor import processes
 from sycl_ext._negotiation.kinds import ALLOCATED
-from sycl_ext._setup import child
 
 #: The bytes that the tests move around.
 DATA = bytes(range(256)) * 16
@@ -124,7 +124,7 @@ def second_process(device: sx.Device) -> str:
         tensor = sx.ipc.empty(len(DATA), "uint8", device=device).copy_from(DATA)
     except BufferError as error:
         raise Skip(str(error)) from error
-    command, pipe = child.command(PEER), subprocess.PIPE
+    command, pipe = processes.command(PEER), subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as peer:
         handle = sx.ipc.handle(tensor, peer=peer.pid)
         said, errors = peer.communicate(pickle.dumps(handle).hex() + "\n")

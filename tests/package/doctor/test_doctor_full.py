@@ -10,9 +10,8 @@ import pytest
 
 import environments
 from doctor_facts import CPU, GPU, STEPS, well
-from sycl_ext._doctor import checks, report
+from sycl_ext._doctor import checks, processes, report
 from sycl_ext._doctor.machine import Step
-from sycl_ext._setup import child
 from waiting import eventually
 
 pytestmark = pytest.mark.timeout(420)
@@ -159,7 +158,7 @@ open({str(pid)!r}, "w").write(str(another.pid))
 time.sleep(1000)
 """
     with (tmp_path / "log").open("w") as log, pytest.raises(subprocess.TimeoutExpired):
-        child.run_alone([sys.executable, "-c", code], environments.clean_environment(), log, 5)
+        processes.run_alone([sys.executable, "-c", code], environments.clean_environment(), log, 5)
     state = Path(f"/proc/{pid.read_text()}/stat")
 
     def is_gone():  # or waits to be collected

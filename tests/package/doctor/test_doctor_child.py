@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import environments
-from sycl_ext._setup import child
+from sycl_ext._doctor import processes
 from waiting import eventually
 
 #: A library that never returns, with the GIL held as `ctypes.PyDLL` holds it.
@@ -74,7 +74,7 @@ def test_child_dies_with_a_killed_parent(name, how, spins):
 
 def test_child_of_an_ended_parent_does_nothing():
     """It is the child of another process by then."""
-    command = child.command("print('it runs')")
+    command = processes.command("print('it runs')")
     assert subprocess.run(command, capture_output=True, text=True).stdout == "it runs\n"
     by_another = f"import subprocess; subprocess.run({command!r})"
     done = subprocess.run([sys.executable, "-c", by_another], capture_output=True, text=True)
