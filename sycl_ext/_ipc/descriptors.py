@@ -57,8 +57,8 @@ def raise_if_no_descriptor(error: OSError, what: str) -> None:
     raise DescriptorError(error.errno, f"no file descriptor is left for {what}: {text}") from error
 
 
-def refusal(process: int, error: OSError) -> BufferError:
-    """Return why a file of another process cannot be opened, and the way out."""
+def refusal(process: int, error: OSError, keep: str) -> BufferError:
+    """Return why a file of another process cannot be opened, and the way out: what to keep."""
     raise_if_no_descriptor(error, f"the memory that process {process} shares")
     if error.errno in (errno.EACCES, errno.EPERM):
         return BufferError(
@@ -72,7 +72,7 @@ def refusal(process: int, error: OSError) -> BufferError:
         return BufferError(
             f"the memory that process {process} shares cannot be opened: that process has dropped "
             "it, or has the id of an earlier process that shared it, or is hidden from this "
-            "user (hidepid); keep the tensor or the handle there until it is opened here"
+            f"user (hidepid); keep {keep} there until it is opened here"
         )
     return BufferError(
         f"the memory that process {process} shares cannot be opened: there is no such process "

@@ -20,17 +20,28 @@ from dataclasses import dataclass, field
 
 from sycl_ext._core import TensorBase, synchronize
 from sycl_ext._devices.memory_use import released_with
-from sycl_ext._ipc.descriptors import DescriptorError, refusal
+from sycl_ext._ipc.descriptors import DescriptorError
 from sycl_ext._ipc.peers import require_descriptor
-from sycl_ext._ipc.processes import started
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 
-#: Magic, state, bytes of memory, length of the handle; followed by the handle.
-_RECORD = struct.Struct("<15s?QQ")
-_MARK = b"sycl_ext IPC 2\0"
+#: Magic, state, process image, bytes of memory, length of the handle; followed by the handle.
+_RECORD = struct.Struct("<15s?16sQQ")
+_MARK = b"sycl_ext IPC 3\0"
 _WITHDRAWN = b"sycl_ext IPC -\0"
 _SIZE = 4096
 _ARRIVED = len(_MARK)  # the offset of the state
+
+#: A random number of this process image. A process that replaces itself (``execv``) keeps its id
+#: and its start time, and its memory is other memory.
+_image = os.urandom(16)
+
+
+def _renew_image() -> None:
+    global _image
+    _image = os.urandom(16)
+
+
+os.register_at_fork(after_in_child=_renew_image)
 
 
 @dataclass(eq=False)
@@ -79,7 +90,7 @@ class Offer:
     ) -> None:
         record = make_block(_SIZE)
         has_arrived = False
-        record.write(_RECORD.pack(_MARK, has_arrived, nbytes, len(data)) + data)
+        record.write(_RECORD.pack(_MARK, has_arrived, _image, nbytes, len(data)) + data)
         self.data, self.key = data, record.key
         self._memory = _Memory(weakref.ref(self), record, data, array, kept)
         _offered.add(self._memory)
@@ -126,28 +137,32 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:
 
     As long as the record is open in any process, the memory counts as open.
     """
-    record = open_block(key, _SIZE, readonly=True)
-    if not record.lock(exclusive=False):
-        raise _gone(key)
-    content = record.read()
-    mark, _arrived, recorded, length = _RECORD.unpack_from(content)
-    if mark == _WITHDRAWN:
-        raise _gone(key)
+    record, content = _open_record(key)
+    mark, _arrived, image, recorded, length = _RECORD.unpack_from(content)
     if mark != _MARK or length > _SIZE - _RECORD.size:
         raise BufferError(f"process {key.process} shares other memory there than the handle names")
     if recorded != nbytes:
         raise BufferError(f"the block has {recorded} bytes, and the handle names {nbytes}")
     require_descriptor(key.process, key.descriptor)
-    data = content[_RECORD.size : _RECORD.size + length]
-    _require_the_same_process(key.process)
-    return data, record
+    _require_the_same_image(key.process, image)
+    return content[_RECORD.size : _RECORD.size + length], record
 
 
-def _gone(key: BlockKey) -> BufferError:
-    return BufferError(
-        f"process {key.process} does not share this memory any more: it has dropped the handle; "
-        "keep the handle there until the memory is opened"
-    )
+def require_offered(key: BlockKey) -> None:
+    """Raise BufferError if no further process can open memory that another process has shared."""
+    _open_record(key)
+
+
+def _open_record(key: BlockKey) -> tuple[Block, bytes]:
+    """Return a record with a shared lock, and its content; BufferError: it is gone."""
+    record = open_block(key, _SIZE, readonly=True, keep="the handle")
+    content = record.read() if record.lock(exclusive=False) else _WITHDRAWN
+    if content.startswith(_WITHDRAWN):
+        raise BufferError(
+            f"process {key.process} does not share this memory any more: it has dropped the "
+            "handle; keep the handle there until the memory is opened"
+        )
+    return record, content
 
 
 def mark_as_arrived(key: BlockKey) -> None:
@@ -162,24 +177,20 @@ def mark_as_arrived(key: BlockKey) -> None:
         record.write(b"\1", at=_ARRIVED)
 
 
-#: Each process whose memory was opened here -> when it was started. It has no more entries than the
-#: kernel has ids of processes (``kernel.pid_max``).
-_opened: dict[int, int] = {}
+#: Each process whose memory was opened here -> its image. It has no more entries than the kernel
+#: has ids of processes (``kernel.pid_max``).
+_opened: dict[int, bytes] = {}
 
 
-def _require_the_same_process(process: int) -> None:
-    """Refuse a handle that the runtime could confuse with one of a process that has ended.
+def _require_the_same_image(process: int, image: bytes) -> None:
+    """Refuse a handle that the runtime could confuse with one of an earlier process image.
 
     The runtime keeps mappings by process, address and number of the handle, also when they are
-    closed, and a later process may have all three of an earlier one.
+    closed, and a later image with the same process id may have all three of an earlier one.
     """
-    try:
-        start = started(process)
-    except OSError as error:
-        raise refusal(process, error) from error
-    if _opened.setdefault(process, start) != start:
+    if _opened.setdefault(process, image) != image:
         raise BufferError(
-            f"process {process} has the id of an earlier one whose memory was opened here, and the "
-            "SYCL runtime cannot tell their handles apart; share the memory from a new process, or "
-            "open it in one"
+            f"process {process} has the id of an earlier one whose memory was opened here, or has "
+            "replaced itself (exec), and the SYCL runtime cannot tell their handles apart; share "
+            "the memory from a new process, or open it in one"
         )

@@ -112,8 +112,10 @@ def make_block(nbytes: int) -> Block:
 _SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
-def open_block(key: BlockKey, nbytes: int, *, readonly: bool) -> Block:
-    """Return a block that another process has made."""
+def open_block(
+    key: BlockKey, nbytes: int, *, readonly: bool, keep: str = "the tensor or the handle"
+) -> Block:
+    """Return a block that another process has made; `keep` names there what keeps it."""
     path = f"/proc/{key.process}/fd/{key.descriptor}"
     try:
         _check_file(Path(path).stat(), key, nbytes)  # before opening: a pipe would block
@@ -126,7 +128,7 @@ def open_block(key: BlockKey, nbytes: int, *, readonly: bool) -> Block:
     except OSError as error:
         if error.errno == errno.ENOMEM:
             raise MemoryError(f"cannot map {nbytes} bytes of shared memory: {error}") from error
-        raise refusal(key.process, error) from error
+        raise refusal(key.process, error, keep) from error
 
 
 def _seals(block: Block) -> int:

@@ -2,9 +2,13 @@
 """Memory of a GPU and other processes: pickles, staging, and SYCL's inter-process handles."""
 
 import gc
+import io
 import mmap
 import os
 import pickle
+import shutil
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 
@@ -346,8 +350,9 @@ def test_wrong_record_of_a_handle_is_refused(size, gpu, with_ipc):
     record.write(b"another mark".ljust(16))
     with pytest.raises(BufferError, match="shares other memory there than the handle names"):
         sx.ipc.open(handle)
-    record.write(records._RECORD.pack(records._MARK, False, 96, size) + b"x" * min(size, 4000))
-    if size > 4064:
+    header = records._RECORD.pack(records._MARK, False, records._image, 96, size)
+    record.write(header + b"x" * min(size, 4000))
+    if size > 4048:
         with pytest.raises(BufferError, match="shares other memory there"):
             sx.ipc.open(handle)
     else:
@@ -456,6 +461,42 @@ del opened
     child, parent = shown.split("child:")[1].split("parent:")
     assert "IPCCloseMemHandle" in parent
     assert "IPCCloseMemHandle" not in child
+
+
+#: Shares memory, and then replaces itself by execv and shares other memory: one process id, one
+#: start time, and without address space randomization one address.
+REPLACES_ITSELF = """
+import os, pickle, sys
+import sycl_ext as sx
+value, code = int(sys.argv[1]), sys.argv[2]
+t = sx.ipc.empty(64, "int32", device="gpu").fill(value)
+handle = sx.ipc.handle(t)
+print(pickle.dumps(handle).hex(), flush=True)
+if not sys.stdin.buffer.raw.read(1):
+    sys.exit()
+del handle, t
+os.execv(sys.executable, [sys.executable, "-c", code, str(value + 1), code])
+"""
+
+
+def test_memory_of_a_replaced_process_is_not_taken_for_that_of_the_earlier(with_ipc):
+    """The runtime keeps the mapping of the earlier one, and would return it."""
+    command = [sys.executable, "-c", REPLACES_ITSELF, "1", REPLACES_ITSELF]
+    if (setarch := shutil.which("setarch")) is not None:
+        command[:0] = [setarch, "-R"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, bufsize=0) as maker:
+        lines = io.TextIOWrapper(maker.stdout)
+        first = pickle.loads(bytes.fromhex(lines.readline()))
+        assert (sx.ipc.open(first).to_numpy() == 1).all()
+        maker.stdin.write(b"x")
+        second = pickle.loads(bytes.fromhex(lines.readline()))
+        assert first._key.process == second._key.process == maker.pid
+        for handle, reason in ((first, "any more|has dropped it"), (second, "has replaced itself")):
+            with pytest.raises(BufferError, match=reason):
+                sx.ipc.open(handle)
+        shown = opened_elsewhere(second)  # a process that has not opened the earlier memory
+        assert shown.startswith("level_zero:gpu:0 None device (1,) [2, 2, ")
+        maker.stdin.close()
 
 
 def test_shared_host_memory_and_a_gpu(gpu, cpu):

@@ -269,9 +269,33 @@ def test_processes_whose_memory_was_opened_are_remembered_once(monkeypatch):
         offer = records.Offer(os.urandom(64), 96, None)
         records.borrow(offer.key, 96)
     assert len(records._opened) == 1
-    monkeypatch.setattr(records, "_opened", {os.getpid(): "earlier"})
+    monkeypatch.setattr(records, "_opened", {os.getpid(): b"of an earlier one"})
     with pytest.raises(BufferError, match="has the id of an earlier one"):
         records.borrow(offer.key, 96)
+
+
+def test_forked_child_is_another_process_image():
+    """A later child may get the id of an earlier one."""
+    image = records._image
+    assert len(image) == 16
+    child = os.fork()
+    if child == 0:
+        os._exit(records._image == image)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert records._image == image
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "keep"), [("sycl", "the handle"), ("shared memory", "the tensor or the handle")]
+)
+def test_error_names_what_to_keep(mechanism, keep):
+    """Memory of a GPU goes with its handle, though its tensor is kept."""
+    t = shared()
+    handle = replace(sx.ipc.handle(t), mechanism=mechanism)
+    del t
+    gone = replace(handle, _keep=None, _key=handle._key._replace(descriptor=1 << 20))
+    with pytest.raises(BufferError, match=f"; keep {keep} there until it is opened here"):
+        sx.ipc.open(gone)
 
 
 # ---- handles that lie ----------------------------------------------------------------------------
