@@ -15,9 +15,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.build import ROOT, environments
 from benchmarks.isolated import resident, run_json
+
+if TYPE_CHECKING:
+    import sycl_ext as sx
 
 PAGE = ROOT / "docs" / "develop" / "scaling.md"
 GPUS, TILES = 8, 2
@@ -77,7 +81,26 @@ def exports(_: int, count: int) -> dict[str, str]:
     size = len(held)
     held.clear()
     rows["giving one back"] = f"{1e6 * (time.thread_time() - begin) / size:.2f} µs"
+    for nbytes in (1 << 10, 1 << 20):
+        rows[f"a new array after an export, {nbytes >> 10:,} KiB"] = _after_export(device, nbytes)
     return rows
+
+
+def _after_export(device: sx.Device, nbytes: int) -> str:
+    """Return the time of a new tensor and its export to dpnp, each of which is dropped at once.
+
+    The thread that frees works on another processor, so this is the time of the clock.
+    """
+    import dpnp
+
+    import sycl_ext as sx
+
+    times = []
+    for _ in range(1000):
+        start = time.perf_counter()
+        dpnp.from_dlpack(sx.empty(nbytes, "uint8", device=device))
+        times.append(1e6 * (time.perf_counter() - start))
+    return f"{statistics.median(times):.0f} µs"
 
 
 def contexts(_: int, count: int) -> dict[str, str]:

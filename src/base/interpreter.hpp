@@ -34,8 +34,6 @@ struct Interpreter {
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.
   void (*handle_signals)();
-  // Whether Python started the calling thread; false if that cannot be known without the GIL.
-  bool (*started_this_thread)() noexcept;
 };
 
 // nullptr without an interpreter (the C++ tests).  Once set, it is valid forever.

@@ -70,8 +70,7 @@ bool ask_handler_for_room(const Entry& limited, std::size_t nbytes) {
 
 void bind_devices(py::module_& m) {
   static const Interpreter python{release_gil_if_held, take_gil,      call_deleter_of_others,
-                                  lacks_gil,           takes_signals, handle_signals,
-                                  started_this_thread};
+                                  lacks_gil,           takes_signals, handle_signals};
   interpreter = &python;
   m.def("end_deleters", &end_deleters);
   answer_for_dpctl();

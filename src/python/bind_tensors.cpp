@@ -32,8 +32,9 @@ struct Commands {
   std::optional<bool> are_done() const {
     const WithoutGil released;
     for (const Event& event : events) {
-      const std::optional<bool> answer = event.answer();
-      if (answer != true) return answer;
+      const Work answer = event.work(How::ask_under_lock);
+      if (answer == Work::unknown) return std::nullopt;
+      if (answer == Work::pending) return false;
     }
     return true;
   }
@@ -129,7 +130,7 @@ void bind_tensors(py::module_& m) {
       [](const py::object& tensor, bool wait) -> py::object {
         const Memory& memory = tensor_of(tensor.ptr()).memory;
         if (wait) memory->wait_for_work();
-        if (!wait && !memory->would_not_wait()) return py::none();
+        if (!wait && memory->work(How::ask_under_lock) != Work::none) return py::none();
         return own(ndarray_over(tensor.ptr()));
       },
       py::arg("tensor"), py::pos_only(), py::kw_only(), py::arg("wait"));

@@ -97,7 +97,7 @@ void order(const Shared& shared) {
   notice_released_queue(memory);
   if (shared.is_host()) {
     memory->wait_for_work();
-  } else if (memory->may_have_work()) {
+  } else if (memory->work(How::counters) != Work::none) {
     order_after(entry_at(memory->entry->root_id).queue(), memory);
   }
 }

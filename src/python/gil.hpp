@@ -172,31 +172,4 @@ inline PyRef loaded_module(const char* name) {
   return module;
 }
 
-// Whether Python started this thread.  A thread of the runtime may run Python code too, which makes
-// and drops tensors, because dpctl drops the arguments of a command there.
-inline bool find_in_threading() {
-  const SavedException saved;
-  const PyRef threading = loaded_module("threading");
-  const PyRef ident(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
-  const auto attribute = [&](const char* of_module) {
-    return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
-  };
-  const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
-  const bool is_known = ident && active && foreign;
-  const PyRef thread(is_known ? PyObject_GetItem(active.get(), ident.get()) : nullptr);
-  return thread && PyObject_IsInstance(thread.get(), foreign.get()) == 0;
-}
-
-// Whether Python started this thread, for Interpreter.  Each thread asks once, when it first holds
-// the GIL.
-inline bool started_this_thread() noexcept {
-  enum Answer : char { unknown, yes, no };
-  static thread_local Answer answer [[gnu::tls_model("initial-exec")]] = unknown;
-  if (answer == unknown && is_main_thread()) answer = yes;
-  if (answer == unknown && holds_gil()) {
-    answer = hang_at_thread_end(find_in_threading) ? yes : no;
-  }
-  return answer == yes;
-}
-
 }  // namespace sycl_ext

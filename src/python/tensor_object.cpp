@@ -241,7 +241,7 @@ void note_request(PyObject* tensor, PyObject* what) noexcept {
 }
 
 void wait_without_signals(const Memory& memory) {
-  if (!memory->may_have_work()) return;
+  if (memory->work(How::counters) == Work::none) return;
   const WithoutGil released;
   released_state = nullptr;  // as in a thread that handles no signals
   memory->wait_for_work(/*told=*/false);

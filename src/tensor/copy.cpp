@@ -216,7 +216,7 @@ void order_after(const Queue& queue, const Memory& memory, bool only_copies) {
     memory->wait_for_work();  // raises for a copy of its parent
     return;
   }
-  if (!queue.in_order() && !only_copies && memory->is_idle()) return;
+  if (!queue.in_order() && !only_copies && memory->work(How::ask) == Work::none) return;
   const std::uint64_t before = memory->use.before_question();
   const QueueSet producers =
       only_copies ? memory->busy_queues(/*of_others=*/false) : memory->busy_queues();
@@ -270,7 +270,7 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   // Only the queue of the source's entry knows whether an earlier copy to the source has failed.
   const Entry* const source = from.memory->entry;
   const Queue* const copies = source && source != entry ? source->made_commands() : nullptr;
-  if (copies && copies->may_have_work()) from.memory->wait_for_work();
+  if (copies && copies->work(How::counters) != Work::none) from.memory->wait_for_work();
   order_after(queue, to.memory);
   order_after(queue, from.memory);
   const ByteRange bytes = byte_range(is_usm(to) ? from : to);  // on the host, if a side is

@@ -10,7 +10,6 @@ HANDLES = "without a device, a handle of memory crashes the process that opens i
 SYSTEM = "the host's memory is not the device's: it has no system USM"
 KERNELS = "without a device, no kernel runs"
 UNMOVED = "without a device, OpenCL copies by kernels, which move no data"
-LATER = "a GPU says a moment later that its queue is idle"
 CONTEXTS = "the driver has one list of USM for all contexts"
 TWO_CONTEXTS = "no command knows two contexts' memory"
 PCI = "without a device, the driver knows no PCI address"
@@ -120,7 +119,6 @@ NEO = {
     "test_forked_child_frees_no_memory_of_its_parent": REAL,
     "test_work_that_was_pending_at_the_fork": REAL,
     "with_ipc": HANDLES,
-    "test_borrowed_memory_without_pending_work_is_returned_at_once[True]": LATER,
     "test_ways_read_arrays_of_each_producer[dpnp]": KERNELS,
     "test_advice_of_an_operator_works": KERNELS,
     "test_memory_that_a_refusal_advises_is_shared_without_a_copy": KERNELS,

@@ -239,7 +239,7 @@ bool may_have_commands() noexcept {
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& entry = *find_entry(id);
     const Queue* const commands = entry.made_commands();
-    if (commands && commands->may_have_work()) return true;
+    if (commands && commands->work(How::counters) != Work::none) return true;
   }
   return false;
 }

@@ -20,14 +20,16 @@ std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, 
   std::string failure;
   for (auto* made = commands_.newest(); made && failure.empty(); made = made->before) {
     const Queue& queue = made->value;
-    if (queue.may_have_work()) failure = queue.failure_of_copies(data, nbytes, told);
+    if (queue.work(How::counters) != Work::none)
+      failure = queue.failure_of_copies(data, nbytes, told);
   }
   return failure;
 }
 
 void Entry::forget_copies_to(const std::byte* data, std::size_t nbytes) const {
   for (auto* made = commands_.newest(); made; made = made->before) {
-    if (made->value.may_have_work()) made->value.forget_copies_to(data, nbytes);
+    const Queue& queue = made->value;
+    if (queue.work(How::counters) != Work::none) queue.forget_copies_to(data, nbytes);
   }
 }
 

@@ -128,7 +128,9 @@ struct Reaper {
   }
 
   static bool is_over(const Group& group) noexcept {
-    const auto is_done = [](const Event& marker) { return marker.is_done(); };
+    const auto is_done = [](const Event& marker) {
+      return marker.work(How::ask_under_lock) == Work::none;
+    };
     return group.markers && std::all_of(group.markers->begin(), group.markers->end(), is_done);
   }
 

@@ -173,22 +173,6 @@ void release_keeper(void* keeper) { delete static_cast<MemoryKeeper*>(keeper); }
 constexpr int deepest_release = 50;
 thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
 
-// Whether this thread may ask queues whether they are idle and free idle blocks, or has to leave
-// both to the background thread.  A thread of the runtime, in which dpctl drops the arguments of a
-// command, may not ask: another thread may hold the lock of the queue while it waits for the host
-// task that runs in this thread, so asking would be a deadlock.
-bool may_ask_queues() noexcept {
-  const Interpreter* const python = interpreter;
-  return python && python->started_this_thread();
-}
-
-bool are_idle(const QueueSet& queues) noexcept {
-  if (queues.empty() || !may_ask_queues()) return queues.empty();
-  const WithoutGil released;
-  return std::all_of(queues.begin(), queues.end(),
-                     [](const Queue* queue) { return queue->is_device_idle(); });
-}
-
 // A request for a block of `size` bytes, which can be tried several times.
 struct UsmRequest {
   const std::size_t size;
@@ -259,7 +243,7 @@ bool Allocation::defers_owner() const noexcept {
 void Allocation::free_or_defer(const Allocation* block) noexcept {
   std::unique_ptr<Allocation> last(const_cast<Allocation*>(block));
   const bool is_deferred =
-      block->defers_owner() || block->use.is_untraced() || !are_idle(block->awaited_queues());
+      block->defers_owner() || block->use.is_untraced() || !block->awaited_queues().empty();
   if (is_deferred || release_depth == deepest_release) {
     free_after_work(std::move(last));
     return;
@@ -359,7 +343,7 @@ void Allocation::fetch_queues() const {
 QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   QueueSet set;
   const auto add = [&set](const Queue* queue) {
-    if (queue && queue->may_have_work()) set.add(*queue);
+    if (queue && queue->work(How::counters) != Work::none) set.add(*queue);
   };
   if (entry) add(entry->made_commands());
   if (!of_others) return set;
@@ -377,7 +361,7 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
 void Allocation::wait_for_queues(bool told) const {
   const std::uint64_t before = use.before_question();  // before the queues are chosen
   for (const Queue* queue : busy_queues()) {
-    if (!queue->is_idle()) queue->wait();
+    if (queue->work(How::ask) != Work::none) queue->wait();
   }
   const std::string failure = entry ? entry->failure_of_copies(data, nbytes, told) : "";
   // Nobody tells when memory of other code is freed, and becomes another array's.
@@ -388,36 +372,31 @@ void Allocation::wait_for_queues(bool told) const {
   note_idle(before);
 }
 
-bool Allocation::are_queues_idle() const {
+Work Allocation::work(How how) const {
+  const bool is_child = entry && is_forked_child();
+  if (!is_child && busy_queues().empty()) return Work::none;
+  if (how == How::counters || (is_child && !entry->is_cpu())) return Work::unknown;
   const std::uint64_t before = use.before_question();  // before the queues are chosen
+  const Work answer = ask_queues(How::ask);
+  if (answer == Work::none) note_idle(before);
+  if (answer == Work::none || how == How::ask || is_child) return answer;
+  // The larger question is not noted: an out-of-order queue of Level Zero counts as empty while
+  // libsycl holds a command back.
+  return ask_queues(how);
+}
+
+Work Allocation::ask_queues(How how) const {
   for (const Queue* queue : busy_queues()) {
-    if (!queue->is_idle()) return false;
+    const Work answer = queue->work(how);
+    if (answer != Work::none) return answer;
   }
-  // Only a wait reports the failure of a copy.
-  if (entry && !entry->failure_of_copies(data, nbytes, /*told=*/false).empty()) return false;
-  note_idle(before);
-  return true;
+  if (!entry || entry->failure_of_copies(data, nbytes, /*told=*/false).empty()) return Work::none;
+  return Work::unknown;  // only a wait reports the failure of a copy
 }
 
 void Allocation::note_idle(std::uint64_t before) const noexcept {
   use.seen_idle(before);
   named_queues_.clear(use, before);
-}
-
-bool Allocation::is_idle() const {
-  if (entry && is_forked_child() && !entry->is_cpu()) return false;
-  return !may_have_work() || (may_ask_queues() && are_queues_idle());
-}
-
-bool Allocation::would_not_wait() const {
-  if (is_idle()) return true;
-  if (is_forked_child() || !may_ask_queues()) return false;
-  const QueueSet queues = busy_queues();
-  if (!std::all_of(queues.begin(), queues.end(),
-                   [](const Queue* queue) { return queue->seems_idle(); })) {
-    return false;
-  }
-  return !entry || entry->failure_of_copies(data, nbytes, /*told=*/false).empty();
 }
 
 void release_cached_memory() noexcept {

@@ -3,9 +3,9 @@
 //
 // A `Memory` is a shared handle.  The last handle releases the block, on any thread, without the
 // GIL, and perhaps after the interpreter has ended, so this file does not use Python.  That thread
-// may belong to the runtime, and be in a command that the queue of the block waits for, so this
-// file does not wait either: a block with pending work is freed when that work is done
-// (deferred_free.hpp).
+// may belong to the runtime, and be in a command that the queue of the block waits for, so it
+// neither waits nor asks the runtime: if the counters leave it open whether work on the block is
+// over, the background thread frees the block (deferred_free.hpp).
 #pragma once
 
 #include <atomic>
@@ -39,8 +39,6 @@ class Allocation final : public Deferred {
   // `owner`: keeps a borrowed block.  Without an owner, this package allocated the block.
   Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
              std::optional<Owner>&& owner, Queue&& own_queue) noexcept;
-  // If work on the block may be pending, the last handle leaves the destruction to the background
-  // thread.
   ~Allocation() override;
 
   // The queue that other code gets for work on the block: the block's own queue, or that of the
@@ -71,22 +69,15 @@ class Allocation final : public Deferred {
   }
   // The same queues, with or without those for the work of other code.
   QueueSet busy_queues(bool of_others) const noexcept;
-  // Whether work on the block may be pending, or a copy may have failed of which only a wait tells:
-  // of the parent of a forked child.
-  bool may_have_work() const noexcept {
-    return !busy_queues().empty() || (entry && is_forked_child());
-  }
+  // Whether all work on the block is over, as far as this process can know.  `unknown` also if a
+  // copy has failed of which only a wait tells, and in a forked child, whose parent may have
+  // submitted work.  It never waits.  Releases the GIL, unless it asks counters alone.
+  Work work(How how) const;
   // Waits for all work on the block, without the GIL. `told`: the failure of a copy counts as
   // reported.
   void wait_for_work(bool told = true) const {
-    if (may_have_work()) wait_for_queues(told);
+    if (work(How::counters) != Work::none) wait_for_queues(told);
   }
-  // Whether no work on the block is pending, as far as this process can know.  It never waits, and
-  // is false if only a wait could tell.  Releases the GIL.
-  bool is_idle() const;
-  // Whether a wait for all work would end at once.  It asks every queue, which on the v1 adapter of
-  // Level Zero takes as long as another thread waits for that queue.  Releases the GIL.
-  bool would_not_wait() const;
 
   // The owner of a borrowed block, if `release` is its release function; nullptr: it is not, or
   // there is no owner.
@@ -119,7 +110,8 @@ class Allocation final : public Deferred {
 
  private:
   friend class Memory;
-  // Called by the last handle.  Frees the block, or leaves that to the background thread.
+  // Called by the last handle.  Frees the block if no queue has work on it by the counters, and
+  // leaves any other to the background thread.
   static void free_or_defer(const Allocation* block) noexcept;
   // Whether only the background thread may release the owner, because this thread would have to
   // take the GIL for that.
@@ -131,10 +123,9 @@ class Allocation final : public Deferred {
   }
   // Whether the queue is asked even if no consumer names it.
   bool always_asks(const Queue& queue) const noexcept;
-  // Both functions record that the queues were idle, for all holders that had given the block back
-  // before.
   void wait_for_queues(bool told) const;
-  bool are_queues_idle() const;
+  Work ask_queues(How how) const;
+  // The queues were idle, for all holders that had given the block back before.
   void note_idle(std::uint64_t before) const noexcept;
 
   std::optional<Owner> owner_;  // of a borrowed block

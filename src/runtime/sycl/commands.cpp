@@ -26,17 +26,22 @@ QueueState::~QueueState() {
   new std::optional<sycl::event>(std::move(unmet_mark));
 }
 
-bool is_over(const sycl::event& event) {
+Work work_of(const std::optional<sycl::event>& event, std::chrono::microseconds patience) {
   using Status = sycl::info::event_command_status;
+  if (!event) return Work::none;
   const RuntimeCall call("asking for the status of a command");
-  const Status status = event.get_info<sycl::info::event::command_execution_status>();
-  return status != Status::submitted && status != Status::running;
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const Status status = event->get_info<sycl::info::event::command_execution_status>();
+    if (status != Status::submitted && status != Status::running) return Work::none;
+    if (patience.count() == 0 || std::chrono::steady_clock::now() > end) return Work::pending;
+  }
 }
 
-bool is_empty(const QueueState& state) {
-  if (belongs_to_parent(state)) return true;
+Work answer_under_lock(const QueueState& state) {
+  if (belongs_to_parent(state)) return Work::none;
   const RuntimeCall call("asking whether a queue is empty");
-  return state.queue.ext_oneapi_empty();
+  return state.queue.ext_oneapi_empty() ? Work::none : Work::pending;
 }
 
 bool collect_errors(const QueueState& state) {
@@ -47,25 +52,18 @@ bool collect_errors(const QueueState& state) {
   return !state.errors->first.empty();
 }
 
-bool is_over_soon(const std::optional<sycl::event>& event) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
-  while (event && !is_over(*event)) {
-    if (std::chrono::steady_clock::now() > end) return false;
-  }
-  return true;
-}
-
 // Level Zero v1 reports a failed command as submitted, for ever.  So an in-order queue is asked as
 // well: its answer is about its last command.
 // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp
-bool is_over(const EventState& state) {
-  if (is_over(state.end)) return true;
-  if (!state.queue || !state.queue->in_order || state.queue->answers_at_once) return false;
+Work work_of(const EventState& state, How how) {
+  if (work_of(state.end) == Work::none) return Work::none;
+  if (!state.queue || !state.queue->in_order || state.queue->answers_at_once) return Work::pending;
+  if (how == How::ask) return Work::unknown;
   try {
-    return is_empty(*state.queue);
+    return answer_under_lock(*state.queue);
   } catch (const sycl::exception& error) {
     if (!is_device_lost(error, state.queue->queue.get_backend())) throw;
-    return true;
+    return Work::none;
   }
 }
 
@@ -78,7 +76,7 @@ using Clock = std::chrono::steady_clock;
 // while libsycl still holds a command back.
 void raise_failure_of_queue(const EventState& state) {
   const auto& queue = state.queue ? state.queue : state.noted_on;
-  if (queue && !queue->in_order && !queue->answers_at_once) (void)is_empty(*queue);
+  if (queue && !queue->in_order && !queue->answers_at_once) (void)answer_under_lock(*queue);
 }
 
 // Polls until the command is over.  False: signals have to be looked for first.  `begin`: of the
@@ -87,7 +85,7 @@ bool poll_command(const EventState& state, Clock::time_point begin) {
   constexpr std::chrono::seconds longest_wait_of_child{10};
   const bool is_child = is_forked_child();
   return poll([&] {
-    if (is_over(state)) return true;
+    if (work_of(state, How::ask_under_lock) == Work::none) return true;
     raise_failure_of_queue(state);
     if (!is_child || Clock::now() - begin < longest_wait_of_child) return false;
     fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
@@ -115,7 +113,7 @@ bool wait_in_driver(EventState& state) {
     return true;
   }
   if (!state.helper.valid()) {
-    if (is_over_soon(state.event)) return true;
+    if (work_of(state.event, soon) == Work::none) return true;
     state.helper = hand_to_helper([event = state.event]() mutable {
       const RuntimeCall wait("waiting for a command", /*waits=*/true);
       event.wait();
@@ -138,14 +136,14 @@ std::optional<std::string> failure_of(EventState& state, Clock::time_point begin
   using Status = sycl::info::event_command_status;
   const bool is_parents = state.process != process_generation;
   try {
-    if (is_parents && !(is_cpu(*state.queue) && is_over(state))) {
+    if (is_parents && !(is_cpu(*state.queue) && work_of(state, How::ask) == Work::none)) {
       return "it was under way when this process was forked, and goes on in the parent only; wait "
              "for it before the fork, or copy again";
     }
     if (!is_parents && works_with_waiter(*state.queue)) {
       if (!wait_in_driver(state)) return std::nullopt;
     } else if (!is_parents) {
-      if (!is_over(state)) {
+      if (work_of(state, How::ask_under_lock) != Work::none) {
         const RuntimeCall brief("flushing a queue");
         state.queue->queue.ext_oneapi_prod();
       }
@@ -219,7 +217,9 @@ Outcome outcome_in_turn(const QueueState& state, EventState& command, bool waits
     somebody_knows().notify_all();
   });
   const bool is_of_this_process = command.process == process_generation;
-  if (!waits && is_of_this_process && !is_over(command)) return {Outcome::State::pending};
+  if (!waits && is_of_this_process && work_of(command, How::ask_under_lock) != Work::none) {
+    return {Outcome::State::pending};
+  }
   std::optional<std::string> failure = failure_of(command, begin);
   if (!failure) return {Outcome::State::interrupted};
   (void)collect_errors(state);  // errors of a command that the runtime could not submit

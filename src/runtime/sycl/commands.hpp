@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <future>
@@ -21,6 +22,7 @@
 #include "base/lock.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"
+#include "runtime/sycl/work.hpp"
 
 namespace sycl_ext {
 
@@ -64,8 +66,10 @@ struct QueueState {
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, abandoned_done{0};
   const std::shared_ptr<AsyncErrors> errors;  // nullptr: the queue is a third party's
 
-  bool may_have_work() const noexcept {
-    return shared || pending != 0 || abandoned != abandoned_done;
+  // Queue::work(How::counters)
+  Work by_counters() const noexcept {
+    const bool is_idle = !shared && pending == 0 && abandoned == abandoned_done;
+    return is_idle ? Work::none : Work::unknown;
   }
   // The first `count` commands whose event was dropped are known to be done.
   void note_done(std::int64_t count) const noexcept {
@@ -153,14 +157,14 @@ std::shared_ptr<EventState> submit(const std::shared_ptr<QueueState>& state, con
   return command;
 }
 
-// Whether a command is over.  A failed command has a status of its own, and counts as over.
-bool is_over(const sycl::event& event);
-// Whether a command is over, and the barrier behind it if there is one.
-bool is_over(const EventState& state);
-// Whether a command ends sooner than another thread could be made to wait for it.
-bool is_over_soon(const std::optional<sycl::event>& event);
-// Whether all work on the queue is done, according to the runtime.
-bool is_empty(const QueueState& state);
+// Whether a command is over; a failed one is.  Without an event, there is no work.  `patience`: how
+// long to poll before the answer is `pending`.
+Work work_of(const std::optional<sycl::event>& event, std::chrono::microseconds patience = {});
+inline constexpr std::chrono::microseconds soon{20};  // sooner than another thread begins to wait
+// Whether a command is over, and the barrier behind it if there is one.  It asks the runtime.
+Work work_of(const EventState& state, How how);
+// What the runtime says about all work on a queue, under the lock of the queue.
+Work answer_under_lock(const QueueState& state);
 
 // Adds a command of this package to the list of its queue, so that a failure is reported to
 // everybody who depends on the command.  This must happen before any thread waits for the command.

@@ -24,7 +24,7 @@ std::optional<sycl::backend> backend_of(const EventState& state) noexcept {
 }  // namespace
 
 void wait_for_all(const std::vector<Event>& events) {
-  const auto is_done = [](const Event& event) { return !event.state() || event.state()->is_done; };
+  const auto is_done = [](const Event& event) { return event.work(How::counters) == Work::none; };
   if (!std::all_of(events.begin(), events.end(), is_done)) {
     const WithoutGil released;
     sycl_call("waiting for commands", [&] {
@@ -50,18 +50,22 @@ Event Event::from_address(const void* address) {
   return Event(std::make_shared<EventState>(*static_cast<const sycl::event*>(address), nullptr));
 }
 
-std::optional<bool> Event::answer() const noexcept {
+Work Event::work(How how) const noexcept {
+  if (!state_) return Work::none;
   try {
-    if (!state_ || state_->is_done || state_->process != process_generation) return true;
-    if (!is_over(*state_)) return false;
+    if (state_->is_done) return Work::none;
+    if (how == How::counters) return Work::unknown;
+    if (state_->process != process_generation) return Work::none;
+    const Work answer = work_of(*state_, how);
+    if (answer != Work::none) return answer;
     const std::lock_guard<Mutex> lock(locks.async_errors);
     if (!state_->is_listed) state_->finish();
-    return true;
+    return Work::none;
   } catch (const sycl::exception& error) {
-    if (is_device_lost(error, backend_of(*state_))) return true;
+    if (is_device_lost(error, backend_of(*state_))) return Work::none;
   } catch (...) {  // no memory for the question
   }
-  return std::nullopt;
+  return Work::unknown;
 }
 
 Owner Event::new_reference() const { return new_reference_of(state_->event); }

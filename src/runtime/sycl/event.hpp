@@ -3,11 +3,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/owner.hpp"
+#include "runtime/sycl/work.hpp"
 
 namespace sycl_ext {
 
@@ -21,10 +21,8 @@ class Event {
   // A copy of the `sycl::event` at an address: a command of other code.
   static Event from_address(const void* address);
   explicit operator bool() const noexcept { return state_ != nullptr; }
-  // Whether the command is done, or will never be; nullopt: the runtime does not say, so it may
-  // run.
-  std::optional<bool> answer() const noexcept;
-  bool is_done() const noexcept { return answer().value_or(false); }
+  // Whether the command is over.  One of the parent of this forked child counts as over.
+  Work work(How how) const noexcept;
   // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
   Owner new_reference() const;
 

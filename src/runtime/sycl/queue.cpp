@@ -41,7 +41,7 @@ std::optional<sycl::event> mark(const QueueState& state) {
   if (belongs_to_parent(state)) return std::nullopt;
   if (!require_executing(state)) return std::nullopt;
   try {
-    if (!state.answers_at_once && is_empty(state)) return std::nullopt;
+    if (!state.answers_at_once && answer_under_lock(state) == Work::none) return std::nullopt;
   } catch (const sycl::exception&) {
     // A command has failed, and Level Zero repeats the error until a thread has waited for the
     // queue.
@@ -62,17 +62,29 @@ void keep_unmet_mark(const QueueState& state, std::optional<sycl::event> mark) {
   state.unmet_mark.swap(mark);  // drops another thread's mark without the lock
 }
 
-// Whether all work that was submitted so far is over.  No new mark is submitted while an earlier
-// one is pending, because libintelocl ends chains of marks by recursion (deferred_free.cpp).
-bool is_past_mark(const QueueState& state) {
-  if (belongs_to_parent(state)) return true;
-  std::optional<sycl::event> last = take_unmet_mark(state);
-  if (!last || is_over(*last)) {
-    last = mark(state);
-    if (is_over_soon(last)) return true;
+// The answer of a runtime that takes no lock.  No new mark is submitted while an earlier one is
+// pending, because libintelocl ends chains of marks by recursion (reaper.cpp).  The runtime's own
+// answer must not be used: ext_oneapi_empty() reads an event that another thread frees when that
+// thread submits.
+Work answer_at_once(const QueueState& state) {
+  const RuntimeCall call("asking whether a queue is idle");  // covers all calls below
+  const std::int64_t abandoned = state.abandoned;
+  if (!belongs_to_parent(state)) {
+    std::optional<sycl::event> last = take_unmet_mark(state);
+    Work answer = work_of(last);
+    if (answer == Work::none) {
+      last = mark(state);
+      answer = work_of(last, soon);
+    }
+    if (answer != Work::none) {
+      keep_unmet_mark(state, std::move(last));
+      return answer;
+    }
   }
-  keep_unmet_mark(state, std::move(last));
-  return false;
+  if (collect_errors(state)) return Work::unknown;
+  look_at_commands(state);
+  state.note_done(abandoned);  // not reached with an unreported error
+  return Work::none;
 }
 
 // Orders later commands of the queue after these events, which are of the same context.
@@ -92,20 +104,15 @@ void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::ev
 
 // For an out-of-order queue of Level Zero: waits before a barrier is submitted to it, because such
 // a barrier may be harmful (device_mark.cpp).
-bool is_empty_after_a_while(const QueueState& state) {
+bool ends_within_a_second(const QueueState& state) {
   if (state.in_order || state.answers_at_once) return false;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   bool is_met = false;
   wait_until([&] {
-    is_met = is_empty(state);
+    is_met = answer_under_lock(state) == Work::none;
     return is_met || std::chrono::steady_clock::now() > end;
   });
   return is_met;
-}
-
-bool are_done(const std::vector<Event>& events) noexcept {
-  return std::all_of(events.begin(), events.end(),
-                     [](const Event& event) { return event.is_done(); });
 }
 
 std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& state, void* to,
@@ -168,8 +175,6 @@ Owner Queue::new_reference() const {
   return new_reference_of(state_->queue);
 }
 
-bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
-
 // libsycl keeps the order of the commands on an in-order queue.
 std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
@@ -179,42 +184,25 @@ std::vector<Event> Queue::noted_events() const {
   return events;
 }
 
-bool Queue::is_idle() const {
+Work Queue::work(How how) const {
+  const Work counted = state_->by_counters();
+  if (counted == Work::none || how == How::counters) return counted;
   const std::vector<Event> noted = noted_events();
   const WithoutGil released;
-  return are_done(noted) && is_device_idle();
-}
-
-bool Queue::seems_idle() const noexcept {
-  try {
-    if (is_idle()) return true;
-    const std::vector<Event> noted = noted_events();
-    const WithoutGil released;
-    return are_done(noted) && !state_->answers_at_once && is_empty(*state_);
-  } catch (...) {
-    return false;  // wait() reports the error
+  for (const Event& event : noted) {
+    const Work answer = event.work(how);
+    if (answer != Work::none) return answer;
   }
-}
-
-bool Queue::is_device_idle() const noexcept {
-  if (!may_have_work()) return true;
   try {
-    if (!state_->answers_at_once) return false;
-    const RuntimeCall call("asking whether a queue is idle");  // covers all calls below
-    const std::int64_t abandoned = state_->abandoned;
-    // ext_oneapi_empty() must not be used: it reads an event that another thread frees when that
-    // thread submits.
-    if (!is_past_mark(*state_) || collect_errors(*state_)) return false;
-    look_at_commands(*state_);
-    state_->note_done(abandoned);  // not reached with an unreported error
-    return true;
+    if (state_->answers_at_once) return answer_at_once(*state_);
+    return how == How::ask_under_lock ? answer_under_lock(*state_) : Work::unknown;
   } catch (...) {
-    return false;  // wait() reports the error
+    return Work::unknown;  // wait() reports the error
   }
 }
 
 void Queue::wait() const {
-  if (!may_have_work()) return;
+  if (work(How::counters) == Work::none) return;
   const std::vector<Event> noted = noted_events();
   const WithoutGil released;
   sycl_call("waiting for a queue", [&, state = state_] {
@@ -225,11 +213,11 @@ void Queue::wait() const {
     // The noted events come first: when they are over, the device has been given all work behind
     // them.
     wait_for_all(noted);
-    if (!is_empty_after_a_while(*state)) {
+    if (!ends_within_a_second(*state)) {
       wait_for_all({Queue(state).marker()});
       // Level Zero ends the marker on a command list of its own, so the queue is asked about the
       // other lists.
-      if (!state->in_order && !state->answers_at_once) (void)is_empty(*state);
+      if (!state->in_order && !state->answers_at_once) (void)answer_under_lock(*state);
     }
     state->note_done(abandoned);
   });
@@ -252,7 +240,7 @@ void Queue::tell_errors() const {
 }
 
 Event Queue::marker() const {
-  if (!may_have_work()) return Event();
+  if (work(How::counters) == Work::none) return Event();
   return sycl_call(
       "submitting a barrier",
       [&] {
@@ -273,11 +261,11 @@ std::vector<Event> Queue::pending() const {
 }
 
 void Queue::order_after(const Queue& producer) const {
-  if (!producer.may_have_work()) return;
+  if (producer.work(How::counters) == Work::none) return;
   if (*this == producer && in_order()) return;
   const WithoutGil released;
   if (is_recording(*state_)) {  // a graph cannot depend on outside work
-    if (producer.is_idle()) return;
+    if (producer.work(How::ask) == Work::none) return;
     fail(Error::Kind::buffer,
          "the consumer's queue records a SYCL graph, which cannot depend on pending work on the "
          "memory; wait for that work first (stream=None does), or ask for no order (stream=-1)");
@@ -297,7 +285,9 @@ void Queue::order_after(const Queue& producer) const {
 }
 
 void Queue::order_after(const Event& event) const {
-  if (event.is_done() || !in_order() || !can_follow(Queue(event.state()->queue))) return;
+  if (event.work(How::ask_under_lock) == Work::none || !in_order() ||
+      !can_follow(Queue(event.state()->queue)))
+    return;
   sycl_call("ordering a queue after a command", [&] {
     const std::vector<sycl::event> command(1, event.state()->event);
     follow(state_, command);

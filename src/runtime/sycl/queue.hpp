@@ -18,6 +18,7 @@
 
 #include "base/owner.hpp"
 #include "runtime/sycl/event.hpp"
+#include "runtime/sycl/work.hpp"
 
 namespace sycl_ext {
 
@@ -52,17 +53,9 @@ class Queue {
   // submit to it.
   Owner new_reference() const;
 
-  // False: no work can be pending.  It does not ask the runtime, and may be called with the GIL.
-  bool may_have_work() const noexcept;
-  // True: all submitted work is done, and no error is left to report.  False: work may be pending.
-  bool is_idle() const;
-  // The same, but a runtime that answers under the lock of the queue is asked as well.  The v1
-  // adapter of Level Zero holds that lock while another thread waits for the queue.  False also if
-  // a command has failed.
-  bool seems_idle() const noexcept;
-  // Whether all commands that the device was given are done.  It is asked before memory is freed.
-  // A command that libsycl still holds back does not matter, because it keeps its memory itself.
-  bool is_device_idle() const noexcept;
+  // Whether all submitted work is over.  `unknown` also if a command has failed, because only a
+  // wait reports the error.  It throws only what Python raises in `find_noted_events`.
+  Work work(How how) const;
   // Blocks until all work submitted so far is done, or Ctrl-C. Raises asynchronous errors of that
   // work.
   void wait() const;

@@ -104,12 +104,12 @@ TEST(async_error_is_told_at_the_end_of_a_copy_on_the_queue) {
 TEST(a_queue_is_at_rest_after_an_event_that_was_dropped) {
   const Queue queue = new_queue();
   const Tensor tensor = numbers_on(queue);
-  CHECK(!queue.may_have_work());
+  CHECK(queue.work(How::counters) == Work::none);
   queue.submit_copy(tensor.data, tensor.data + 50, 50);
-  CHECK(queue.may_have_work());
+  CHECK(queue.work(How::counters) == Work::unknown);
   while (!static_cast<const QueueState&>(queue.state()).queue.ext_oneapi_empty()) {
     std::this_thread::yield();
   }
   tensor.memory->wait_for_work();
-  CHECK(!queue.may_have_work());
+  CHECK(queue.work(How::counters) == Work::none);
 }

@@ -11,6 +11,7 @@
 #include "runtime/devices/device_table.hpp"
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/memory/deferred_free.hpp"
+#include "runtime/memory/usm.hpp"
 #include "runtime/sycl/commands.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "settled.hpp"
@@ -88,14 +89,30 @@ TEST(memory_is_kept_while_the_runtime_does_not_answer) {
   CHECK(!is_freed_at_the_first_look(1, true));  // a lost device says so each time
 }
 
+// The gate counts the calls of this thread.
+TEST(thread_that_drops_a_block_asks_nothing) {
+  Memory lent = allocate(default_entry(), UsmKind::device, 100);
+  lent->show_queue();
+  lent->use.take_queue_back();
+  CHECK(lent->use.state() == BlockUse::State::returned);
+  const Queue other{make_queue(default_entry().sycl->context, default_entry().sycl->device)};
+  Memory on_own_queue =
+      allocate(default_entry(), UsmKind::device, 100, Queue::from_address(other.share()));
+  runtime = {};
+  lent.reset();
+  on_own_queue.reset();
+  CHECK(runtime.calls == 0);
+  wait_for_deferred_frees();
+}
+
 TEST(only_a_lost_device_ends_a_command_that_cannot_be_asked) {
   const Held held;
   const Event marker = held.queue.marker();
   for (const bool is_lost : {false, true, false}) {
     device_is_lost = is_lost;
     runtime = {0, 1};
-    CHECK(marker.is_done() == is_lost && runtime.calls > 0);
+    CHECK((marker.work(How::ask) == Work::none) == is_lost && runtime.calls > 0);
   }
   runtime = {};
-  CHECK(!marker.is_done());
+  CHECK(marker.work(How::ask) != Work::none);
 }

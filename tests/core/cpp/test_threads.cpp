@@ -118,9 +118,9 @@ TEST(threads_wait_for_one_marker) {
     begin_copy(host, tensor);
     const Event marker = queue.marker();
     in_threads([&](int number) {
-      if (number % 2 == 0) (void)marker.is_done();
+      if (number % 2 == 0) (void)marker.work(How::ask);
       wait_for_all({marker});
-      CHECK(marker.is_done());
+      CHECK(marker.work(How::ask) == Work::none);
     });
   }
 }
@@ -142,7 +142,7 @@ TEST(threads_begin_copies) {
         const auto [to, copy] = begin_copy_to_host(row);
         if (round % 4 == 0) CHECK(copy_to_host(row).data[0] == static_cast<std::byte>(number + 1));
         wait_for_all({copy});
-        CHECK(copy.is_done());
+        CHECK(copy.work(How::ask) == Work::none);
         CHECK(to.data[count - 1] == static_cast<std::byte>(number + 1));
       }
       host.memory->wait_for_work();

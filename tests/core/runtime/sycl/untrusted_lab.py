@@ -9,6 +9,8 @@ import random
 import dpctl
 
 import sycl_ext as sx
+from sycl_ext import _core
+from waiting import eventually
 
 #: A queue's implementation, with its control block, is larger than this.
 NBYTES = 512
@@ -60,8 +62,10 @@ def takes_queue(address):
 
 def takes_stream(stream):
     # A tensor of its own: a block keeps the queues that were named at its exports, and the memory
-    # of a copied queue goes sooner than that.
-    return takes(lambda: sx.empty(1).__dlpack__(stream=stream), "no sycl::queue of this process")
+    # of a copied queue goes sooner than that.  The thread that frees drops them with the block.
+    answer = takes(lambda: sx.empty(1).__dlpack__(stream=stream), "no sycl::queue of this process")
+    assert eventually(lambda: not _core._test.deferred_frees())
+    return answer
 
 
 def takes_context(address):
