@@ -77,5 +77,5 @@ def refusal(process: int, error: OSError, keep: str) -> BufferError:
     return BufferError(
         f"the memory that process {process} shares cannot be opened: there is no such process "
         "here; it has ended, or runs in another container or on another machine; keep it until "
-        "the memory is opened"
+        "the memory is opened, or send a copy: sycl_ext.ipc.pack(x, how='bytes')"
     )

@@ -19,6 +19,7 @@ from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.portable import find, nearest, portable
 from sycl_ext._ipc import records
+from sycl_ext._ipc.descriptors import DescriptorError
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 from sycl_ext._negotiation.kinds import CopiesToItself, Shape, check_order
@@ -283,7 +284,8 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     Raises
     ------
     BufferError
-        If the memory cannot be shared; it is never copied silently. It is an OSError as well, with
+        If the memory cannot be shared; it is never copied silently. This includes device USM of
+        another process that has ended or has dropped its handle. It is an OSError as well, with
         ``errno``, if no file descriptor is left.
     TypeError
         If `x` is not an array.
@@ -350,6 +352,7 @@ def _place_in(t: _core.TensorBase, device: Device, permission: Permission | None
     if not _core.has_ipc(device._entry):
         raise _not_shareable(t, device)
     if lease := _core.lease_of(t):  # opened here, and shared by the process that made it
+        _require_offered(t, lease.key)
         _core.synchronize(t)
         nbytes, offset = _core.extent_in_block(t)
         return _Place("sycl", lease.key, nbytes, offset, (t, permission), lease.exposed)
@@ -358,6 +361,19 @@ def _place_in(t: _core.TensorBase, device: Device, permission: Permission | None
     nbytes, offset = _core.extent_of_elements(t)
     offer = records.Offer(export.data, nbytes, (export, permission), t)
     return _Place("sycl", offer.key, nbytes, offset, offer, export.exposed)
+
+
+def _require_offered(t: _core.TensorBase, key: BlockKey) -> None:
+    """Raise BufferError if the process that made the memory lets no further process open it."""
+    try:
+        records.require_offered(key)
+    except DescriptorError:
+        raise
+    except BufferError as error:
+        raise BufferError(
+            f"{describe(t)} is memory of process {key.process}, and no further process can open it "
+            f"({error}); copy it: sx.ipc.empty(t.shape, t.dtype, device={t.entry_id}).copy_from(t)"
+        ) from error
 
 
 def _not_shareable(t: _core.TensorBase, device: Device) -> BufferError:

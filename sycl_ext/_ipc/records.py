@@ -122,6 +122,19 @@ def waiting() -> int:
     return sum(memory.sent or memory.offer() is None for memory in list(_offered))
 
 
+def withdraw_arrived() -> int:
+    """Let no further process open what this one has sent; return how much is still on its way."""
+    on_the_way = 0
+    for memory in list(_offered):
+        if not memory.sent or memory.maker != os.getpid():
+            continue
+        if memory.record.read()[_ARRIVED]:
+            memory.record.write(_WITHDRAWN)
+        else:
+            on_the_way += 1
+    return on_the_way
+
+
 def own_arrays(data: bytes) -> list[TensorBase]:
     """Return the arrays of this process to whose first byte the bytes of a SYCL handle lead."""
     process = os.getpid()

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in ``multiprocessing``: sent as handles if the memory can be shared."""
 
+import os
 import pickle
+import time
+import warnings
+from multiprocessing import parent_process, util
 from typing import Any
 
 from sycl_ext._exchange.libraries import class_of, reducer_of
@@ -35,10 +39,14 @@ def register_multiprocessing(*libraries: str) -> None:
 
     Notes
     -----
-    The sending process must live until the other one has received the array. Arrays
-    that are never received stay allocated until the sending process ends. Device USM needs a
-    permission of the kernel, which a process has only for its descendants if
-    ``kernel.yama.ptrace_scope`` is 1: see `peer` of `ipc.handle`.
+    The sending process must live until the other one has received the array. So a process that
+    ``multiprocessing`` has started waits at its end until what it has sent has arrived: as long as
+    its parent lives, and at most 60 seconds. One that is ended by a signal or ``os._exit`` does not
+    wait. Arrays that are never received stay allocated until the sending process ends.
+
+    Received device USM is sent on as a handle as long as the process that made it lives, and as
+    bytes afterwards. It needs a permission of the kernel, which a process has only for its
+    descendants if ``kernel.yama.ptrace_scope`` is 1: see `peer` of `ipc.handle`.
 
     Examples
     --------
@@ -56,6 +64,7 @@ def register_multiprocessing(*libraries: str) -> None:
     for library in libraries:
         ForkingPickler.register(class_of(library), reducer_of(library))
     ForkingPickler.register(Tensor, _reduce)
+    _wait_at_the_end()
 
 
 def _reduce(tensor: Tensor) -> tuple[Any, ...]:
@@ -65,6 +74,7 @@ def _reduce(tensor: Tensor) -> tuple[Any, ...]:
         raise
     except BufferError:
         return tensor.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
+    _wait_at_the_end()  # of a forked process, which did not call `register_multiprocessing`
     offer = handles.offer_of(handle)
     offer.keep_until_arrived()
     return _arrive, (handle, offer.key)
@@ -75,3 +85,40 @@ def _arrive(handle: handles.Handle, key: BlockKey) -> Tensor:
     tensor = handles.open(handle)
     records.mark_as_arrived(key)
     return tensor
+
+
+#: Seconds that a process waits at its end for the receivers of what it has sent.
+_LINGER = 60.0
+#: Queues send what they still have with a priority of -5.
+_AFTER_THE_QUEUES = -10
+
+_at_the_end: util.Finalize | None = None
+
+
+def _wait_at_the_end() -> None:
+    """Wait at the end of this process, if ``multiprocessing`` has started it."""
+    global _at_the_end
+    if parent_process() is not None and not (_at_the_end and _at_the_end.still_active()):
+        _at_the_end = util.Finalize(None, _linger, exitpriority=_AFTER_THE_QUEUES)
+
+
+def _linger() -> None:
+    """Wait until what was sent has arrived.
+
+    A worker of a ``Pool`` with ``maxtasksperchild`` ends when it has sent its last result, and
+    nobody can open memory of a process that has ended. Whoever has received an array, and sends it
+    on from now on, is refused, and so sends a copy.
+    """
+    parent, end, pause = parent_process(), time.monotonic() + _LINGER, 0.001
+    while (on_the_way := records.withdraw_arrived()) and parent is not None and parent.is_alive():
+        if time.monotonic() > end:
+            warnings.warn(
+                f"process {os.getpid()} ends, and {on_the_way} of the arrays that it has sent were "
+                f"not received in {_LINGER:g} s: receive them before you join the process, or send "
+                "copies (sycl_ext.ipc.pack(x, how='bytes'))",
+                RuntimeWarning,
+                stacklevel=1,
+            )
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)

@@ -28,6 +28,7 @@ from sycl_ext._ipc.shared_memory import open_block
 from waiting import eventually
 
 PEERS = environments.TESTS / "package" / "ipc" / "test_peers.py"
+POOLS = environments.TESTS / "package" / "ipc" / "pools.py"
 
 
 def numbers(device, usm_type="device", shape=(4, 6), dtype="int32"):
@@ -461,6 +462,65 @@ del opened
     child, parent = shown.split("child:")[1].split("parent:")
     assert "IPCCloseMemHandle" in parent
     assert "IPCCloseMemHandle" not in child
+
+
+#: Opens memory, and passes it on after its maker has dropped the handle, or has ended.
+PASSES_ON = """
+import pickle, sys
+import sycl_ext as sx
+t = sx.ipc.open(pickle.loads(bytes.fromhex(sys.stdin.readline())))
+print("open", flush=True)
+sys.stdin.readline()
+try:
+    sx.ipc.handle(t[1:])
+except BufferError as error:
+    print(error)
+packed = sx.ipc.pack(t[1:])
+print(packed.how, packed.open().tolist())
+"""
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_handle_of_memory_whose_maker_gives_no_more_is_refused(gpu, with_ipc, ends):
+    """The sender learns it, and not the receiver, where a pool would hang."""
+    code = "import sycl_ext as sx; t = sx.ipc.empty(3, 'int32', device='gpu').fill(7)\n"
+    code += "import pickle; h = sx.ipc.handle(t); print(pickle.dumps(h).hex(), flush=True)\n"
+    code += "input(); del h; print('dropped', flush=True); input()"
+
+    def started(code):
+        return subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True)
+
+    with started(code) as maker, started(PASSES_ON) as holder:
+        holder.stdin.write(maker.stdout.readline())
+        holder.stdin.flush()
+        assert holder.stdout.readline() == "open\n"
+        maker.stdin.write("\n")
+        maker.stdin.flush()
+        assert maker.stdout.readline() == "dropped\n"
+        if ends:
+            maker.communicate("\n")
+        error, packed = holder.communicate("\n")[0].splitlines()
+        assert f"is memory of process {maker.pid}, and no further process can open it" in error
+        assert error.endswith("copy it: sx.ipc.empty(t.shape, t.dtype, device=1).copy_from(t)")
+        assert packed == "shared memory [7, 7]"
+        if not ends:
+            maker.communicate("\n")
+
+
+@pytest.mark.parametrize(
+    ("how", "shown"),
+    [
+        ("results_of_a_pool_are_arguments_of_the_next", "[[[1, 1, 1], [2, 2, 2]]]\nshared memory "),
+        ("results_of_an_executor", "[[1, 1, 1]]"),
+        ("workers_of_one_task", str([[i] * 3 for i in range(5)])),
+        ("received_after_a_while", "True [[4, 4, 4]]"),
+    ],
+)
+def test_pools_pass_memory_on(how, shown, gpu, with_ipc):
+    command = [sys.executable, str(POOLS), how, "level_zero:gpu:0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(shown)
 
 
 #: Shares memory, and then replaces itself by execv and shares other memory: one process id, one
