@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint lint-workflows architecture graph test test-left-out test-long test-interop test-processes
-.PHONY: counts neo neo-long distributions nightly bare bench generate format clean distclean
+.PHONY: neo neo-long distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
 
@@ -30,7 +30,6 @@ help:
 	@echo "make test-left-out  the tests that it has left out, when what they need is installed"
 	@echo "make test-long     the tests that are not for every day (5 minutes)"
 	@echo "make neo           Intel's real driver without a GPU, and PoCL 7 (4 minutes)"
-	@echo "make counts        run the tests of all environments, and count them for docs/develop/seen.md (15 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
@@ -152,15 +151,6 @@ neo: setup
 # The tests of real drivers that are marked `long`.
 neo-long:
 	SYCL_EXT_LONG=1 $(MAKE) neo
-
-# How many tests pass in each test environment, for docs/develop/seen.md.
-COUNTS := $(CURDIR)/docs/develop/counts.txt
-counts: setup
-	rm -f $(COUNTS)
-	export SYCL_EXT_COUNTS=$(COUNTS) SYCL_EXT_REQUIRE_ALL=1; for long in 0 1; do \
-		SYCL_EXT_LONG=$$long $(BIN)/python -m pytest -n 2 tests/environments/test_environments.py || exit; \
-		SYCL_EXT_LONG=$$long $(MAKE) neo || exit; done
-	$(MAKE) generate
 
 # Environments of their own: these libraries are large, and NumPy 1.26 is one of them.
 test-interop:
@@ -304,10 +294,9 @@ coverage: setup
 # ---- generated files ----------------------------------------------------------------------------
 
 # The blocks that depend only on the code; README.md has the demo, whose addresses differ.
-GENERATED := docs/develop/design.md docs/exchange.md docs/develop/seen.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
+GENERATED := docs/develop/design.md docs/exchange.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
 generate: setup
 	$(BIN)/cog -I tools -p "from generated import *" -r README.md $(GENERATED)
-	$(BIN)/python -c "import sys; sys.path.append('tools'); import generated; generated.save_picture()"
 
 format: setup
 	$(BIN)/ruff check --fix-only

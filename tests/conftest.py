@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections import Counter
 
 import pytest
 
@@ -33,7 +32,7 @@ import dpctl  # noqa: E402
 import environments  # noqa: E402
 import samples  # noqa: E402
 import sycl_ext as sx  # noqa: E402
-from lacks import LACKS  # noqa: E402
+from needs import LACKS, needed  # noqa: E402
 from scheduling import scheduler  # noqa: E402
 
 if IS_CPU:
@@ -47,31 +46,15 @@ if IS_CPU:
 
 # ---- test environments ---------------------------------------------------------------------------
 
-#: The tests that cannot run on the devices of this process, and the reasons.
+#: What the environment of this process lacks, and why.
 LACKING = LACKS.get(os.environ.get("SYCL_EXT_ENVIRONMENT", "cpu"), {})
-left_out = Counter()  # reason -> tests
 
 
 def leave_out(config, items):
     """Deselect the tests of features that the environment lacks, rather than skip them."""
-
-    def lacking(item):
-        names = [item.name, getattr(item, "originalname", ""), *getattr(item, "fixturenames", ())]
-        if hasattr(item, "callspec"):
-            names += item.callspec.id.split("-")
-        return next((LACKING[name] for name in names if name in LACKING), None)
-
-    reasons = {item: reason for item in items if (reason := lacking(item))}
-    left_out.update(reasons.values())
-    config.hook.pytest_deselected(items=list(reasons))
-    items[:] = [item for item in items if item not in reasons]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def report_left_out(record_testsuite_property):
-    """How many tests were left out, and why, in the report that `environments.Report` reads."""
-    for reason, tests in left_out.items():
-        record_testsuite_property(f"{environments.LEFT_OUT}{reason}", tests)
+    lacking = {item for item in items if not LACKING.keys().isdisjoint(needed(item))}
+    config.hook.pytest_deselected(items=list(lacking))
+    items[:] = [item for item in items if item not in lacking]
 
 
 # ---- several workers -----------------------------------------------------------------------------

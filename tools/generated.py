@@ -11,7 +11,6 @@ import ast
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -115,25 +114,6 @@ jobs:
 """
 
 
-def save_picture() -> None:
-    """Save the drawing of the demo, reduced to a palette.
-
-    A few pixels differ from processor to processor. The picture stays if nothing else does.
-    """
-    from PIL import Image, ImageChops
-
-    path = ROOT / "docs" / "after.png"
-    image = Image.open(ROOT / OUTPUT / "after.png")
-    image = image.quantize(128, dither=Image.Dither.NONE)
-    if path.exists():
-        with Image.open(path) as saved:
-            unlike = ImageChops.difference(saved.convert("RGB"), image.convert("RGB")).convert("L")
-            same = unlike.histogram()[0]
-            if saved.size == image.size and same > 0.999 * image.width * image.height:
-                return
-    image.save(path, optimize=True)
-
-
 # ---- docs/develop/design.md ----------------------------------------------------------------------
 
 
@@ -196,38 +176,6 @@ def consumers() -> str:
             if row.entry
         ),
     )
-
-
-# ---- docs/develop/seen.md ------------------------------------------------------------------------
-
-
-def counts() -> str:
-    """Return how many tests passed in the process of each environment, when they were counted."""
-    passed: Counter[str] = Counter()
-    for line in (ROOT / "docs" / "develop" / "counts.txt").read_text().splitlines():
-        name, number = line.split()
-        passed[name] += int(number)
-    rows = ((f"`{name}`", f"{number:,}") for name, number in sorted(passed.items()))
-    return table(("environment", "tests that passed"), rows)
-
-
-def left_out() -> str:
-    """Return the reasons for which environments leave tests out, with the environments of each."""
-    environments: dict[str, list[str]] = {}
-    for name, entries in lacks().items():
-        for reason in dict.fromkeys(entries.values()):
-            environments.setdefault(reason, []).append(f"`{name}`")
-    rows = ((", ".join(names), reason) for reason, names in environments.items())
-    return table(("environments", "leave out tests because"), rows)
-
-
-def lacks() -> dict[str, dict[str, str]]:
-    """Return the table of tests/support/lacks.py."""
-    sys.path.append(str(ROOT / "tests" / "support"))
-    from lacks import LACKS  # type: ignore[import-not-found]
-
-    lacks_of: dict[str, dict[str, str]] = LACKS
-    return lacks_of
 
 
 # ---- conda-recipe/recipe.yaml --------------------------------------------------------------------

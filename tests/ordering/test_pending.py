@@ -13,6 +13,7 @@ import pending
 import producers
 import sycl_ext as sx
 from dlpack_conformance.structs import call_deleter, managed_in, take
+from needs import needs
 from pending import NBYTES, NEW, OLD, at, device, full_of, kernels_in, queue
 from sycl_ext import _core
 from waiting import eventually
@@ -24,11 +25,13 @@ def failing(does, check, name):
     return {cell: problem for cell, problem in result.items() if problem}
 
 
+@needs("halves", "Tensor.to_device(part)")
 @pytest.mark.parametrize("name", pending.reading())
 def test_read_sees_the_pending_kernel(name):
     assert failing("read", pending.check_read, name) == {}
 
 
+@needs("halves", "Tensor.copy_from(a tensor of a part)")
 @pytest.mark.parametrize("name", pending.writing())
 def test_write_comes_after_the_pending_kernel(name):
     assert failing("write", pending.check_write, name) == {}

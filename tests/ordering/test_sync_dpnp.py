@@ -14,6 +14,7 @@ import pytest
 
 import sycl_ext as sx
 import ways
+from needs import needs
 from ways import WAYS
 
 LENGTH = 200_000
@@ -69,6 +70,7 @@ def pending_ones():
     return x
 
 
+@needs("sub_groups", "exchange-in place-device", "exchange-in place-shared")
 @pytest.mark.parametrize("usm_type", ["shared", "device"])
 @pytest.mark.parametrize(
     ("view", "write"),
@@ -87,6 +89,7 @@ def test_writes_of_dpnp_are_read(view, write, usm_type):
         assert (read(name, tensor) == 2).all(), name
 
 
+@needs("sub_groups")
 @pytest.mark.parametrize("view", ["exchange", "interface"])
 def test_reads_after_the_gil_was_held(view):
     """oneMKL multiplies in host tasks on a CPU, and what comes after them is held back by libsycl.
@@ -106,6 +109,7 @@ def test_reads_after_the_gil_was_held(view):
         assert (read(name, tensor) == number).all(), name
 
 
+@needs("sub_groups")
 def test_reads_while_threads_submit():
     """dpnp waits with the GIL held for an assignment of a number, and its host tasks want it."""
     row = dpnp.ones(64, dtype="int64")
@@ -127,6 +131,7 @@ def test_reads_while_threads_submit():
         assert all(pool.map(are_read, tensors, arrays))
 
 
+@needs("sub_groups")
 def test_eight_threads_share_arrays_with_dpnp():
     """dpnp computes under a lock, which it needs; our reads need none."""
     lock = threading.Lock()

@@ -13,6 +13,7 @@ import producers
 import samples
 import sycl_ext as sx
 import ways
+from needs import needs
 from samples import DTYPE_NAMES, LAYOUTS, bits, strides_of, values
 from ways import COPY, EITHER, HOST, NEW, VIEW, WAYS, WRITES, Tag
 
@@ -122,6 +123,8 @@ OF_USM = ("dpnp", "producer of USM")
 LACKS = {"dpnp": ("broadcast", "4-D permuted"), "torch": ("broadcast", "4-D permuted", "reversed")}
 
 
+@needs("kernels", "dpnp")
+@needs("system_usm", "NumPy", "legacy producer", "producer", "torch")
 @pytest.mark.parametrize("source", SOURCES)
 def test_ways_read_arrays_of_each_producer(source):
     wrong = {}
@@ -146,6 +149,7 @@ def test_ways_read_arrays_of_each_producer(source):
     assert {cell: what for cell, what in wrong.items() if what} == {}
 
 
+@needs("system_usm")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_arrays_that_numpy_does_not_export(layout):
     """Of dtypes of ml_dtypes, and read-only ones."""

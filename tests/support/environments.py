@@ -43,7 +43,6 @@ PREFIXES = (
 )
 #: And those among them that are about the tests.
 OURS = (
-    "SYCL_EXT_COUNTS",
     "SYCL_EXT_FUZZ",
     "SYCL_EXT_LONG",
     "SYCL_EXT_NEO",
@@ -278,38 +277,17 @@ def python(
     return done.stdout
 
 
-#: The prefix of a property of the report: how many tests were left out, and why.
-LEFT_OUT = "left out: "
-
-
 @dataclass(frozen=True)
 class Report:
     tests: int
     failures: int
     errors: int
     skipped: int
-    left_out: dict[str, int]  # reason -> tests
-
-    @property
-    def passed(self) -> int:
-        return self.tests - self.failures - self.errors - self.skipped
 
     @classmethod
     def read(cls, junit_xml: Path) -> Report:
         suite = ET.parse(junit_xml).getroot().find("testsuite")
-        counts = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
-        left_out = {
-            prop.get("name").removeprefix(LEFT_OUT): int(prop.get("value"))
-            for prop in suite.findall("properties/property")
-            if prop.get("name").startswith(LEFT_OUT)
-        }
-        return cls(**counts, left_out=left_out)
-
-    def note(self, environment: str) -> None:
-        """Append the number of passed tests to the file of ``SYCL_EXT_COUNTS``, if it is set."""
-        if file := os.environ.get("SYCL_EXT_COUNTS"):
-            with Path(file).open("a") as counts:  # a short line, which other workers do not tear
-                counts.write(f"{environment} {self.passed}\n")
+        return cls(*(int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")))
 
 
 if __name__ == "__main__":

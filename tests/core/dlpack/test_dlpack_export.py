@@ -11,6 +11,7 @@ import pytest
 import samples
 import sycl_ext as sx
 from dlpack_conformance.structs import IS_COPIED, READ_ONLY, capsule_name
+from needs import needs
 from producers import check_export, read
 from samples import LAYOUTS, bits, values
 
@@ -42,6 +43,7 @@ def test_contract_of_host_views(usm_type):
                 check_export(sx.host_view(source))
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("properties", [[], ["in_order"]])
 def test_export_for_a_queue_runs_no_python_of_ours(usm_type, properties):
     """As one without a queue: consumers pass theirs in each exchange."""
@@ -103,6 +105,7 @@ def test_invalid_max_version_is_refused(version):
 # ---- the export table (R1) -----------------------------------------------------------------------
 
 
+@needs("system_usm")
 def test_system_memory():
     array = values((2, 3))
     tensor = sx.from_dlpack(array)
@@ -147,6 +150,7 @@ def test_malformed_dl_device_is_refused(device):
         sx.zeros(3).__dlpack__(dl_device=device, **VERSIONED)
 
 
+@needs("device_copies")
 def test_export_under_a_usm_device_is_usm(private, halves):
     """A third-party consumer takes memory under (14, id) for USM of that entry, and so may we."""
     array = values((2, 3))
@@ -170,6 +174,7 @@ def test_export_under_a_usm_device_is_usm(private, halves):
 # ---- read-only -----------------------------------------------------------------------------------
 
 
+@needs("device_copies")
 def test_read_only_memory():
     tensor = sx.zeros(3, usm_type="shared").as_readonly()
     for asked in (VERSIONED, HOST, {**VERSIONED, "copy": False}):

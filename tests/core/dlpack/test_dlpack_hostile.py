@@ -17,6 +17,7 @@ from dpctl.utils import SequentialOrderManager
 import samples
 import sycl_ext as sx
 from dlpack_conformance.structs import IS_SUBBYTE_TYPE_PADDED, managed_in, new_capsule
+from needs import needs
 from producers import Consumed, Producer, Raising, Reentrant, Table, over, with_table
 from samples import bits, numbers, values
 
@@ -88,6 +89,7 @@ def test_failed_wait_for_the_producers_queue_runs_a_python_deleter(monkeypatch):
         assert [managed.deleted for managed in producer.made or cls.table.made] == [1]
 
 
+@needs("contexts", "USM of another context")
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile(case, versioned, usm_type):
     fields, words = HOSTILE[case]
@@ -107,6 +109,7 @@ def test_hostile(case, versioned, usm_type):
     assert sx.memory.live_exports() == live
 
 
+@needs("contexts", "USM of another context")
 @pytest.mark.parametrize("case", [case for case in HOSTILE if "device" not in HOSTILE[case][0]])
 def test_hostile_producers(case):
     """The same through an object: its refusal is final, and it was asked once."""
@@ -177,6 +180,7 @@ def test_reentrant_producer_is_imported():
         assert producer.deleted == [1]
 
 
+@needs("device_copies")
 def test_deleter_may_import():
     """A deleter that runs Python, and uses the package."""
     seen = []

@@ -11,6 +11,7 @@ import pytest
 
 import sycl_ext as sx
 from dlpack_conformance.structs import IS_COPIED, READ_ONLY, capsule_name, managed_in
+from needs import needs
 from producers import (
     BeforeVersions,
     Foreign,
@@ -76,6 +77,7 @@ def test_memory_of_a_producer_that_ignores_keywords_counts_where_it_is():
 # ---- a producer elsewhere ------------------------------------------------------------------------
 
 
+@needs("system_usm")
 def test_foreign_producer_is_asked_for_host_memory():
     for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
         for copy in (None, True):
@@ -105,6 +107,7 @@ def test_foreign_producer_that_ignores_dl_device_is_refused():
     assert set(producer.deleted) == {1}
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("kind", [enum.Enum, enum.IntEnum])
 def test_enum_device_type_is_taken(kind):
     """As the array API has it, and Open3D."""
@@ -147,6 +150,7 @@ def test_foreign_producer_before_versions_is_refused():
     assert producer.made == []
 
 
+@needs("device_copies")
 def test_producer_is_asked_first_to_copy_to_the_device(private):
     """Asked first: it knows its memory best."""
 
@@ -168,6 +172,7 @@ def test_producer_is_asked_first_to_copy_to_the_device(private):
 # ---- host memory that is USM ---------------------------------------------------------------------
 
 
+@needs("system_usm")
 def test_array_that_only_begins_in_usm_is_system_memory():
     """Host memory is trusted, but is not USM where it reaches beyond the end of an allocation."""
     memory = dpctl.memory.MemoryUSMShared(64)
@@ -197,6 +202,7 @@ def test_capsule_is_consumed_once(versioned):
     assert managed.deleted == 1
 
 
+@needs("device_copies")
 def test_null_deleter_is_never_called(versioned):
     for array in (numbers(), values((2, 3))):
         managed = over(array, versioned=versioned, deleter=False)
@@ -212,6 +218,7 @@ def test_null_deleter_is_never_called(versioned):
                 assert bits(take(cls(array, deleter=False)).to_numpy()) == bits(values((2, 3)))
 
 
+@needs("device_copies")
 def test_null_strides_are_compact(versioned):
     """Allowed before DLPack 1.2."""
     for array in (numbers(shape=(2, 3, 4)), values((2, 3, 4))):
@@ -220,6 +227,7 @@ def test_null_strides_are_compact(versioned):
         assert bits(tensor.to_numpy()) == bits(values((2, 3, 4)))
 
 
+@needs("device_copies")
 def test_null_shape_and_strides_of_0_dimensions(versioned):
     for array in (numbers(shape=()), values(())):
         managed = over(array, shape=None, strides=None, ndim=0, versioned=versioned)
@@ -228,6 +236,7 @@ def test_null_shape_and_strides_of_0_dimensions(versioned):
         assert bits(tensor.to_numpy()) == bits(values(()))
 
 
+@needs("system_usm", "host memory")
 @viewed
 def test_byte_offset(made, versioned):
     """Others ignore it; here it counts, also beyond the itemsize."""
@@ -252,6 +261,7 @@ def test_size_0(device, versioned):
             assert managed.deleted == 1
 
 
+@needs("system_usm", "host memory")
 @viewed
 def test_flags(made):
     array = made(shape=(2, 3))

@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import sys
 
-import numpy as np
 import pytest
 
 import buffers

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 
 
 class Owner(np.ndarray):
@@ -46,6 +47,7 @@ def test_cycle_is_collected(name):
     assert gone() is None
 
 
+@needs("system_usm")
 @pytest.mark.parametrize("name", CYCLES)
 def test_cycle_that_others_hold_is_not_collected(name):
     """A view in an older generation, a capsule, or an array over the memory keeps it."""

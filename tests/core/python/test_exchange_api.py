@@ -19,6 +19,7 @@ from dlpack_conformance.structs import (
     exchange_api,
 )
 from extensions import labs
+from needs import needs
 from producers import Producer, Table, over, with_table
 from samples import values
 
@@ -53,6 +54,7 @@ def test_refused_struct_is_deleted_once(root):
     assert managed.deleted == 1
 
 
+@needs("system_usm")
 def test_table_refuses_what_it_cannot_hand_out(private):
     out = ctypes.c_void_p()
     for tensor in (sx.zeros(3, device=private)[::-1], sx.as_tensor(values(3))[::-1]):

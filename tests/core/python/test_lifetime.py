@@ -17,6 +17,7 @@ import environments
 import sycl_ext as sx
 import ways
 from dlpack_conformance.structs import call_deleter, take
+from needs import needs
 from producers import Producer, over
 from samples import bits, values
 from waiting import eventually
@@ -100,6 +101,7 @@ def test_borrowed_memory_is_returned_at_once_unless_other_code_had_it(handed_out
     assert owner() is None
 
 
+@needs("system_usm")
 def test_base():
     array = values(4)
     tensor = sx.as_tensor(array)
@@ -312,6 +314,13 @@ TAKERS = {
 }
 
 
+@needs(
+    "system_usm",
+    "a NumPy array-as_tensor(copy=False)",
+    "a NumPy array-from_dlpack(copy=False)",
+    "a host view-as_tensor(copy=False)",
+    "a host view-from_dlpack(copy=False)",
+)
 @pytest.mark.parametrize(
     ("what", "taker"),
     [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import samples
 import sycl_ext as sx
+from needs import needs
 from producers import as_strided
 from samples import SAME_SHAPE, SHAPE, Layout, assert_equal, bits, values
 
@@ -110,6 +111,7 @@ def test_copy_of_generated_strides(of, dtype):
     assert bits(whole.to_numpy()) == bits(base)
 
 
+@needs("system_usm")
 @settings(max_examples=200, deadline=None, derandomize=True)
 @any_strides
 def test_copy_to_an_array_of_generated_strides(of, dtype):

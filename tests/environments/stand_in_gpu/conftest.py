@@ -2,7 +2,7 @@
 """Two GPUs, the CPU, and the counters of the stand-in.
 
 Most of these tests also run on other GPUs: ``support/environments.py`` says where, and
-``support/lacks.py`` which do not.
+``support/needs.py`` what they lack.
 """
 
 import contextlib
@@ -14,8 +14,8 @@ import pytest
 
 import sycl_ext as sx
 from generated import alive
-from lacks import LACKS
 from level_zero import control
+from needs import LACKS
 from sycl_ext import _core
 from waiting import eventually
 

@@ -2,6 +2,7 @@
 """A GPU does not survive a fork: a clear error instead of a wait without end."""
 
 import environments
+from needs import needs
 
 SETUP = """
 import gc, os, signal, warnings
@@ -132,6 +133,7 @@ in_a_child(work)
     )
 
 
+@needs("adapter")
 def test_work_that_was_pending_at_the_fork():
     """It is the parent's; the child does not wait for it."""
     environments.python(
@@ -160,6 +162,7 @@ assert not tensor.to_numpy().any()
     )
 
 
+@needs("adapter")
 def test_forked_child_frees_no_memory_of_its_parent():
     environments.python(
         SETUP

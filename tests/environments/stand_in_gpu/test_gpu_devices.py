@@ -10,6 +10,7 @@ import tvm_ffi
 
 import environments
 import sycl_ext as sx
+from needs import needs
 from producers import Liar, over
 from samples import bits, numbers, values
 from sycl_ext import _core
@@ -20,6 +21,7 @@ from ways.results import Described
 # ---- two devices ---------------------------------------------------------------------------------
 
 
+@needs("own_uuid")
 def test_device_is_found_by_its_uuid(gpus, tiles):
     for gpu in gpus:
         assert sx.device(f"uuid:{gpu.uuid}") is gpu
@@ -38,6 +40,7 @@ def test_context_of_two_gpus_leads_to_the_gpu_of_the_memory(gpus, usm_type):
         assert (described.device, described.ptr) == (gpu, tensor.ptr)
 
 
+@needs("pci_address")
 def test_pci_addresses_differ(gpus):
     addresses = {gpu.pci_address for gpu in gpus}
     assert len(addresses) == 2
@@ -52,6 +55,7 @@ def test_memory_of_a_gpu_is_reported(gpus, tiles):
         assert 0 < tile.total_memory <= tile.parent.total_memory
 
 
+@needs("free_memory")
 def test_free_memory_shrinks_with_an_allocation(gpus):
     """The other GPU's does not. The block is larger than those that a pool keeps."""
     before = [gpu.free_memory for gpu in gpus]
@@ -61,6 +65,7 @@ def test_free_memory_shrinks_with_an_allocation(gpus):
     assert after[1] == before[1]
 
 
+@needs("pci_address")
 def test_node_and_processors_of_a_gpu_are_those_of_its_address(gpu, tmp_path, monkeypatch):
     folder = tmp_path / gpu.pci_address
     folder.mkdir()

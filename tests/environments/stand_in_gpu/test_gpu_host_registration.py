@@ -11,6 +11,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from needs import needs
 from sycl_ext.memory import register_host
 from waiting import eventually
 
@@ -155,6 +156,7 @@ def test_failed_registration_leaves_a_staged_copy(adapter, gpu, numbers):
         )
 
 
+@needs("adapter")
 def test_forked_child_and_process_end_release_no_registration():
     """A child releases nothing of its parent's; at the end of the process nothing is released."""
     environments.python(

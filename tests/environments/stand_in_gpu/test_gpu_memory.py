@@ -13,6 +13,7 @@ import pytest
 import graphs
 import sycl_ext as sx
 from dlpack_conformance.structs import READ_ONLY, call_deleter, managed_in, take
+from needs import needs
 from producers import Foreign, as_strided, check_export
 from samples import LAYOUTS, bits, numbers, values
 from ways import Described
@@ -28,6 +29,7 @@ def test_gpu_facts_are_those_of_the_driver(gpu, cpu):
     assert gpu.filter_string == f"{gpu.backend}:gpu:0"
 
 
+@needs("one_context")
 def test_gpus_share_one_context(gpus):
     assert gpus[0].sycl_context == gpus[1].sycl_context
     assert gpus[0].sycl_device != gpus[1].sycl_device

@@ -21,6 +21,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from generated import alive
+from needs import needs
 from samples import assert_equal, values
 from sycl_ext import _core
 from sycl_ext._ipc import records
@@ -55,6 +56,7 @@ def run_in(variables, code):
     return environments.python(code, {**os.environ, **variables}).strip()
 
 
+@needs("own_uuid")
 def test_unpickled_tensor_finds_its_gpu_under_another_number(gpus):
     """Device 2 here is device 0 where the CPU and the first card are hidden."""
     data = [pickle.dumps(numbers(gpu, "shared")) for gpu in gpus]
@@ -75,6 +77,7 @@ except UserWarning as warning:
     assert "sycl_ext.pickling.to_device" in warned
 
 
+@needs("own_uuid")
 def test_unpickled_tensor_warns_where_its_gpu_is_missing(gpus):
     code = f"""
 import pickle, warnings
@@ -85,6 +88,7 @@ print(t.device.filter_string, [warning.filename for warning in caught])
     assert run_in(ONE_CARD, code) == "level_zero:gpu:0 ['<string>']"
 
 
+@needs("own_uuid")
 def test_unpickled_tensor_finds_its_tile_where_the_tiles_are_root_devices(gpus):
     """The tile number 1 of card 1 is the root device 3 there, and 1 is one of card 0."""
     tile = gpus[1].create_sub_devices("next_partitionable")[1]

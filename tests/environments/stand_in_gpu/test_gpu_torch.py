@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from samples import assert_equal, values
 from sycl_ext import _core
 from sycl_ext._negotiation.rules import Route
@@ -76,6 +77,7 @@ def test_tile_is_refused_without_a_copy(tiles, torch):
     assert torch.seen == []
 
 
+@needs("copies_between_contexts")
 def test_private_context_is_copied_to_the_default(gpu, torch):
     private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
     result = sx.exchange(on(private), torch)

@@ -15,6 +15,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from generated import alive
+from needs import needs
 from samples import bits, values
 from sycl_ext import _core
 
@@ -181,6 +182,7 @@ def test_block_between_two_gpus_stays_until_the_second_has_read_it(gpus, adapter
     assert bits(target.to_numpy()) == bits(SMALL)
 
 
+@needs("adapter")
 def test_interrupted_script_ends_with_the_code_of_ctrl_c(gpu):
     """With a traceback and the code of Ctrl-C; it waits for the device a moment, and no longer."""
     output = environments.python(

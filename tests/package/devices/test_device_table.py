@@ -15,6 +15,7 @@ import torch
 
 import environments
 import sycl_ext as sx
+from needs import needs
 
 
 def roots():
@@ -111,6 +112,7 @@ FORMS = {
 }
 
 
+@needs("context_of_one_gpu", "SyclContext")
 @pytest.mark.parametrize("form", FORMS)
 def test_form(form):
     spec = FORMS[form]()
@@ -145,6 +147,7 @@ def test_unknown_xpu_number_is_refused():
         sx.device("xpu:2")
 
 
+@needs("no_gpu", "xpu without a GPU")
 @pytest.mark.parametrize(
     ("spec", "error", "words"),
     [
@@ -239,6 +242,7 @@ def test_context_of_several_devices_needs_a_device(halves):
         sx.register_context(both, sx.device())
 
 
+@needs("list_of_a_context")
 def test_memory_is_not_that_of_a_context_which_others_name(halves):
     both = dpctl.SyclContext([half.sycl_device for half in halves])
     elsewhere = {**sx.zeros(4).__sycl_usm_array_interface__, "syclobj": both}

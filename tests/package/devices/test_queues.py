@@ -11,6 +11,7 @@ import pytest
 
 import sycl_ext as sx
 import ways
+from needs import needs
 
 SOURCES = {
     "a tensor": lambda: sx.zeros((2, 3), "int32"),
@@ -44,6 +45,7 @@ WITHOUT_DLPACK = ("a description", "dpctl.memory")
 FACTS = ("ptr", "shape", "strides", "dtype", "usm_type", "readonly", "device")
 
 
+@needs("system_usm", "host memory")
 @pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out-of-order", "in-order"])
 @pytest.mark.parametrize(
     ("name", "take"),

@@ -16,6 +16,7 @@ import torch
 
 import conversions
 import sycl_ext as sx
+from needs import needs
 from sycl_ext._negotiation.consumers import OF_NUMPY
 
 INT64 = np.arange(24).reshape(4, 6)
@@ -25,6 +26,15 @@ def usm():
     return sx.empty((4, 6), "int64", usm_type="shared").copy_from(INT64)
 
 
+@needs("device_copies")
+@needs(
+    "kernels",
+    "dpnp.tensor:from_numpy",
+    "dpnp:array",
+    "dpnp:ascontiguousarray",
+    "dpnp:asfortranarray",
+    "dpnp:copy",
+)
 @pytest.mark.parametrize("name", conversions.EVERYDAY)
 def test_conversion_function_is_right_or_refused(name):
     conversions.check(name)
@@ -43,6 +53,8 @@ def test_partial_function_is_given_what_its_function_takes():
     assert (result.dtype, result.tolist()) == (torch.float64, INT64.tolist())
 
 
+@needs("device_copies")
+@needs("kernels", "dpnp copies")
 @pytest.mark.parametrize(
     "function",
     [
@@ -65,6 +77,8 @@ def test_plan_knows_the_arguments_of_a_partial_that_copy(function):
             conversions.check_one(function, x, INT64, copy)
 
 
+@needs("device_copies")
+@needs("kernels", "dpnp converts")
 @pytest.mark.parametrize(
     "function",
     [
@@ -193,6 +207,8 @@ def test_dpnp_asarray_of_a_tensor_is_a_view():
         assert sx.as_tensor(sx.exchange(tensor, dpnp.asarray, copy=copy)).ptr == tensor.ptr
 
 
+@needs("device_copies")
+@needs("kernels", "DPNPUnaryFunc")
 @pytest.mark.parametrize(
     "function",
     [np.sqrt, torch.sqrt, dpnp.sqrt, torch.nn.ReLU(), torch.Tensor.sqrt, torch.Tensor.numpy],

@@ -13,6 +13,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from dlpack_conformance.structs import managed_in
+from needs import needs
 from sycl_ext import _core
 
 VALUES = np.arange(6, dtype="float32").reshape(2, 3)
@@ -283,6 +284,7 @@ def export_of(x):
     return managed.flags, managed.dl_tensor.data
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("where", ["root", "private", "half", "host"])
 def test_copy_for_a_consumer_is_made_once(where, private, halves):
     """The copy is made where the consumer's own request finds it, and so makes no other."""
@@ -304,6 +306,7 @@ def test_copy_for_a_consumer_is_made_once(where, private, halves):
         assert sx.explain(tensor, library, copy=True).copies == 1
 
 
+@needs("copies_between_contexts", "device-half-None", "device-private-None")
 @pytest.mark.parametrize("copy", [None, True])
 @pytest.mark.parametrize("where", ["root", "private", "half"])
 def test_empty_array_has_an_address_in_the_context_of_dpnp(where, copy, usm_type, private, halves):

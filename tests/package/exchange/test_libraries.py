@@ -9,6 +9,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from dpnp_layouts import LAYOUTS, assert_arrived, numbers
+from needs import needs
 
 dpnp = pytest.importorskip("dpnp")
 
@@ -18,6 +19,7 @@ def registered():
     sx.pickling.register("dpnp", "dpnp.tensor")
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_layout_survives_the_pickle(layout, protocol, usm_type):
@@ -25,6 +27,7 @@ def test_layout_survives_the_pickle(layout, protocol, usm_type):
     assert_arrived(pickle.loads(pickle.dumps(x, protocol)), x)
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
     "copied", [lambda x: pickle.loads(pickle.dumps(x)), copy.copy], ids=["pickle", "copy"]
@@ -64,6 +67,7 @@ print(pickle.dumps(dpnp.arange(24)))
     assert shown.strip() == f"dpnp_array {sum(range(24))}"
 
 
+@needs("device_copies")
 def test_unpickling_needs_no_registration():
     data = pickle.dumps(numbers())
     shown = environments.python(

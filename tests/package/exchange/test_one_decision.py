@@ -19,6 +19,7 @@ import torch
 
 import conversions
 import sycl_ext as sx
+from needs import needs
 from sycl_ext._negotiation.consumers import CONSUMERS
 
 ROWS = [row for row in CONSUMERS if row.entry and row.package not in ("sycl_ext", "dpctl")]
@@ -222,6 +223,7 @@ def test_refusal_says_that_no_copy_was_asked_for():
         assert refusal.reason.startswith(f"{flag}=False was asked for, and ")
 
 
+@needs("kernels")
 def test_memory_that_a_refusal_advises_is_shared_without_a_copy():
     """Memory of NumPy is copied for dpnp; the text names memory that is not."""
     refusal = sx.explain(np.zeros(3), dpnp, copy=False)

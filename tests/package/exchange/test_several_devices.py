@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import sycl_ext as sx
+from needs import needs
 from sycl_ext._negotiation.rules import Plan, Route, cheapest
 
 VIEW, COPY = Plan(Route.VIEW, "there"), Plan(Route.COPY, "elsewhere")
@@ -55,6 +56,7 @@ PRODUCERS = {
 }
 
 
+@needs("system_usm", "numpy-as_tensor", "numpy-from_dlpack")
 @pytest.mark.parametrize("importer", [sx.from_dlpack, sx.as_tensor])
 @pytest.mark.parametrize("name", PRODUCERS)
 def test_device_of_the_memory_is_chosen(importer, name, private):
@@ -103,6 +105,7 @@ def test_exception_of_another_library_is_the_cause(private):
     assert isinstance(caught.value.__cause__, UnreadableError)
 
 
+@needs("copies_between_contexts")
 def test_queue_in_the_list_is_that_of_the_copy(private):
     queue = dpctl.SyclQueue(property="in_order")
     t = sx.zeros(5, device=private)

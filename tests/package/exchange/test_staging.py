@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from samples import LAYOUTS, USM_TYPES, assert_equal, bits
 from sycl_ext import _core
 from sycl_ext._exchange import staging
@@ -28,6 +29,7 @@ def test_memory_that_the_host_reaches_stands_for_itself(mode, layout, usm_type):
         assert bits(np.from_dlpack(memory)) == bits(array)
 
 
+@needs("device_copies")
 def test_memory_with_gaps_is_staged():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     with sx.staged(tensor) as memory:
@@ -39,6 +41,7 @@ def test_memory_with_gaps_is_staged():
     assert_equal(tensor, array + 1)
 
 
+@needs("device_copies")
 def test_staged_memory_for_reading_is_not_written_back():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     with sx.staged(tensor, "r") as memory:
@@ -46,6 +49,7 @@ def test_staged_memory_for_reading_is_not_written_back():
     assert_equal(tensor, array)
 
 
+@needs("device_copies")
 def test_exception_leaves_the_tensor_as_it_was():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
 
@@ -59,6 +63,7 @@ def test_exception_leaves_the_tensor_as_it_was():
     assert_equal(tensor, array)
 
 
+@needs("device_copies")
 def test_read_only_memory():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     with sx.staged(tensor.as_readonly(), "r") as memory:
@@ -123,6 +128,7 @@ class Request:
         return True
 
 
+@needs("device_copies")
 def test_request_is_copied_back_when_it_is_done():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     request = sx.mpi.staged_request(tensor, "w", Request)
@@ -138,6 +144,7 @@ def test_request_is_copied_back_when_it_is_done():
     assert_equal(tensor, array)
 
 
+@needs("device_copies")
 def test_failed_request_is_given_up():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
     request = sx.mpi.staged_request(tensor, "w", Request)
@@ -148,6 +155,7 @@ def test_failed_request_is_given_up():
     assert_equal(tensor, array)
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
 def test_signal_during_a_wait_loses_no_data(raised):
     """Python runs the handler when ``Wait`` has returned, and the request is done."""
@@ -167,6 +175,7 @@ def test_signal_during_a_wait_loses_no_data(raised):
     assert_equal(tensor, array + 1)
 
 
+@needs("device_copies")
 def test_request_that_is_never_made_keeps_no_memory():
     tensor, _ = LAYOUTS["sliced"].tensor("int32")
     with pytest.raises(ZeroDivisionError):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 
 #: Every public way to take an array of another library.
 VERBS: dict[str, Callable[[Any], Any]] = {
@@ -128,6 +129,7 @@ def test_refused_device_of_a_subclass_is_passed_on(base: str, verb: str) -> None
         VERBS[verb](BASES[base](methods))
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("base", BASES)
 def test_export_of_a_subclass_is_the_one_that_counts(base: str, verb: str) -> None:
@@ -172,6 +174,7 @@ def test_parameter_of_torch_is_a_view_all_the_same() -> None:
     assert np.asarray(sx.host_view(parameter, copy=False)).ctypes.data == parameter.data_ptr()
 
 
+@needs("device_copies")
 def test_subclass_without_methods_is_read_as_its_base() -> None:
     for base in ("numpy", "recarray", "torch", "dpnp", "Tensor", "HostView"):
         x = BASES[base]({})

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 
 dpnp = pytest.importorskip("dpnp")
 
@@ -74,6 +75,7 @@ def test_buffer_of_a_scalar_is_refused_as_well(scalar: Any) -> None:
             sx.as_tensor(x)
 
 
+@needs("device_copies")
 def test_scalar_of_an_exchanged_dtype_is_taken() -> None:
     assert sx.as_tensor(np.float32(3)).tolist() == 3
     assert sx.as_tensor(np.bool_(True)).tolist() is True

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from producers import over
 
 #: CPU, CUDA_HOST, ROCM_HOST and CUDA_MANAGED of DLPack, with ids that JAX and others use.
@@ -41,6 +42,8 @@ class Announced:
         return over(self.array, device=self.named, **self.fields).capsule()
 
 
+@needs("device_copies")
+@needs("system_usm", "from_dlpack(copy=False)")
 @pytest.mark.parametrize("verb", VERBS)
 def test_host_device_types_are_the_host(verb: str) -> None:
     for announced, named in product(HOST_NAMES, HOST_NAMES):

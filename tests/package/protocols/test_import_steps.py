@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from sycl_ext._protocols import imports, producer_facts
 
 
@@ -80,6 +81,7 @@ def first_answer(run, steps):
     return next((name, tensor) for name, tensor in answers if tensor is not None)
 
 
+@needs("system_usm", "producer of copies")
 @pytest.mark.parametrize(("make", "step"), OBJECTS.values(), ids=OBJECTS)
 def test_objects_are_imported_by_the_first_step_that_knows_them(make, step):
     name, tensor = first_answer(import_of(make()), imports.STEPS)
@@ -104,12 +106,14 @@ def test_view_of_the_core_is_not_asked_for_again():
     assert imported.ptr == tensor.ptr
 
 
+@needs("system_usm")
 def test_refusal_of_a_view_leads_to_a_copy():
     refusals = [BufferError("refused by the core's request")]
     run = import_of(CopyingProducer(sx.zeros(4)), refusals=refusals)
     assert first_answer(run, imports.DLPACK_STEPS)[0] == "ask_for_copy"
 
 
+@needs("device_copies")
 def test_device_that_is_not_of_sycl_is_reached_by_a_copy_alone():
     class OnMetal(CopyingProducer):
         def __dlpack_device__(self):

@@ -12,6 +12,7 @@ import pytest
 import samples
 import sycl_ext as sx
 from dlpack_conformance.structs import managed_in
+from needs import needs
 from samples import values
 from sycl_ext._negotiation import consumers, targets
 
@@ -43,6 +44,7 @@ def counted(dtype, usm_type, sycl_queue=None):
     return dpnp.asarray(numbers, usm_type=usm_type, sycl_queue=sycl_queue)
 
 
+@needs("device_copies")
 def test_dpnp_export_with_an_offset_is_imported(usm_type):
     array = counted("int16", usm_type)[5:]
     capsule = array.__dlpack__(max_version=(1, 0))
@@ -76,6 +78,7 @@ def watched(array, refused=None):
     return Array()
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("in_order", [True, False])
 def test_import_of_dpnp_does_not_wait_for_its_queue(in_order, usm_type):
     """Reading the description calls ``SyclQueue.wait()``, which two threads must not do at once."""
@@ -106,6 +109,7 @@ def test_dpnp_array_without_export_is_read_by_its_description(usm_type):
     assert (refused.reads, scalar.reads) == (1, 1)
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("of", [lambda array: array, lambda array: type(array)()])
 @pytest.mark.parametrize("way", [sx.as_tensor, sx.from_dlpack, sx.host_view])
 def test_dlpack_may_be_made_of_the_description(way, of, usm_type):
@@ -132,6 +136,8 @@ def test_dlpack_may_be_made_of_the_description(way, of, usm_type):
     assert way(Array()).tolist() == list(range(12))
 
 
+@needs("device_copies")
+@needs("halves")
 def test_dpnp_asarray_gets_the_memory_of_the_sub_device(usm_type):
     """``dpnp.asarray`` computes on the sub-device, which a copy for an export would leave."""
     sub_device = samples.halves()[0]
@@ -165,6 +171,8 @@ HANDED = {
 }
 
 
+@needs("device_copies")
+@needs("halves", "sub-device")
 @pytest.mark.parametrize("name", HANDED)
 def test_direct_dpnp_construction_gives_what_from_dlpack_gives(monkeypatch, name):
     make, is_described = HANDED[name]

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from samples import LAYOUTS, bits
 from ways import WAYS
 
 
+@needs("device_copies")
 @pytest.mark.parametrize(
     "way", ["HostView, np.from_dlpack", "Tensor.__dlpack__, np.from_dlpack", "exchange(numpy)"]
 )
@@ -45,6 +47,7 @@ def test_dtype_that_is_not_exchanged_is_a_buffer_error(dtype):
     assert sx.explain(x, np).error is BufferError
 
 
+@needs("device_copies")
 def test_stride_of_a_length_of_1_is_ignored():
     """Also one that is not a multiple of the itemsize, as NumPy's own tests have it."""
     x = np.ndarray((10, 5, 1), "f8", np.ones(1000, "u1"), 0, (8, 80, 4))

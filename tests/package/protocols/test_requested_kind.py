@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from sycl_ext.memory import statistics
 
 KINDS = ("device", "shared", "host")
@@ -28,6 +29,7 @@ def device_of(name):
     return sx.device().sycl_queue if DEVICES[name] == "queue" else DEVICES[name]
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("source", SOURCES)
@@ -71,6 +73,7 @@ def test_host_array_is_copied_once():
     assert tensor.size == array.size
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("copy", [None, True])
 def test_to_device_returns_the_requested_kind(kind, copy):
@@ -100,6 +103,7 @@ def test_producer_that_refuses_a_view_is_copied_into_that_kind():
     assert tensor.to_numpy().tobytes() == VALUES.tobytes()
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("device", [0, [0], "queue"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("source", SOURCES)

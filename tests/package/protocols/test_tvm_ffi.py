@@ -15,6 +15,7 @@ import pytest
 
 import samples
 import sycl_ext as sx
+from needs import needs
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
 echo = tvm_ffi.get_global_func("testing.echo")
@@ -48,6 +49,7 @@ MEMORY: dict[str, Callable[[], Any]] = {
 }
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("name", MEMORY)
 def test_direct_call_gets_a_view(name: str) -> None:
     tensor = MEMORY[name]()
@@ -58,6 +60,8 @@ def test_direct_call_gets_a_view(name: str) -> None:
         assert tensor.tolist()[0] == 7
 
 
+@needs("device_copies")
+@needs("system_usm", "from_dlpack1-a host view")
 @pytest.mark.parametrize("name", MEMORY)
 @pytest.mark.parametrize("consumer", [tvm_ffi, tvm_ffi.from_dlpack, echo, sx.from_dlpack])
 def test_exchange_is_a_view_where_one_is_possible(consumer: Any, name: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import samples
 import sycl_ext as sx
+from needs import needs
 from samples import LAYOUTS, assert_equal, assert_same_view, values
 
 MEMORIES = {
@@ -222,6 +223,7 @@ def test_exception_of_a_description_goes_through():
         sx.as_tensor(Angry())
 
 
+@needs("contexts")
 def test_memory_of_another_context_than_it_says(private):
     tensor = numbers(device=private)
     with pytest.raises(BufferError, match="not USM"):
@@ -264,6 +266,7 @@ class Boaster(np.ndarray):
     strides = property(lambda self: (8,))
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("take", [sx.as_tensor, sx.host_view, sx.from_dlpack])
 def test_description_of_an_ndarray_subclass_is_ignored(take):
     array = np.arange(3.0)[::-1].view(Boaster)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import sycl_ext as sx
+from needs import needs
 from sycl_ext._tensor import refusals
 
 WAY = r"does not compute.* use an array library .*x\.to_numpy\(\)"
@@ -92,6 +93,7 @@ def test_functions_of_numpy_compute_on_the_host():
     assert np.array_equal(tensor(), np.zeros((2, 2)))
 
 
+@needs("kernels")
 def test_advice_of_an_operator_works():
     x = tensor()
     with pytest.raises(TypeError, match=WAY) as caught:

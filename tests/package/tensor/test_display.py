@@ -7,6 +7,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from kernels import Kernels
+from needs import needs
 from samples import LAYOUTS
 
 
@@ -48,6 +49,7 @@ def test_host_view_shows_its_tensor():
     assert repr(view) == f"HostView(shape=(2,), dtype=int8, view of {of})"
 
 
+@needs("kernels")
 def test_pending_work_is_not_waited_for():
     tensor = sx.zeros(4, "int64", usm_type="shared")
     queue = tensor.sycl_queue

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from sycl_ext import _core
 
 KINDS = ("device", "shared", "host")
@@ -140,6 +141,7 @@ def test_read_only_tensor_is_not_filled():
     assert tensor.tolist() == [0, 0]
 
 
+@needs("system_usm")
 def test_elements_that_share_memory_are_not_filled():
     shared = sx.as_tensor(np.broadcast_to(np.zeros(1), 3))
     with pytest.raises(BufferError):

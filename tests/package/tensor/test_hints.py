@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from sycl_ext import _core
 from sycl_ext.memory import advise, prefetch
 
@@ -24,6 +25,7 @@ HINTS = {
 }
 
 
+@needs("no_gpu")
 @pytest.mark.parametrize("hint", HINTS)
 @pytest.mark.parametrize("memory", MEMORY)
 def test_hint_on_the_cpu_device_does_nothing(memory, hint, usm_type):

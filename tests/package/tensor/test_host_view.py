@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from needs import needs
 from producers import check_export
 from samples import bits, values
 from sycl_ext import _core
@@ -44,6 +45,7 @@ def test_host_view_with_negative_strides_is_copied(usm_type):
         sx.host_view(given, copy=False)
 
 
+@needs("system_usm")
 def test_base():
     tensor, array = numbers(), values(3)
     view = sx.host_view(tensor)

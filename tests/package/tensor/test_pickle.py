@@ -11,6 +11,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from needs import needs
 from samples import LAYOUTS, USM_TYPES, assert_equal, bits, strides_of, values
 from sycl_ext._devices.description import PortableDevice, choose, read_partition, read_portable
 from sycl_ext._tensor import pickling
@@ -75,6 +76,7 @@ def test_read_only_memory_arrives_as_such():
         arrived.copy_from(np.ones(3, "float32"))
 
 
+@needs("system_usm")
 def test_pickled_host_memory_arrives_as_host_usm():
     array = values((3, 4))
     tensor = sx.from_dlpack(array)
@@ -126,6 +128,7 @@ def test_pickled_tensor_leaves_a_private_context(private, root):
     assert sent(sx.zeros(3, device=private)).device is root
 
 
+@needs("compute_units")
 def test_pickled_tensor_of_an_unnamed_sub_device_arrives_on_its_parent(root):
     foreign = root.sycl_device.create_sub_devices(partition=[1])[0]
     device = sx.device(dpctl.SyclQueue(foreign))

@@ -18,6 +18,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from extensions import labs
+from needs import needs
 from sycl_ext._setup.hierarchy import VARIABLES, explain_hierarchy
 
 pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
 # ---- sub-devices ---------------------------------------------------------------------------------
 
 
+@needs("compute_units")
 def test_equal_partitions_give_the_same_entries(root):
     units = root.sycl_device.max_compute_units
     for partition in (1, [1], [1, 1], (1, 1), np.int64(1), np.array([1, 1])):
@@ -37,6 +39,7 @@ def test_equal_partitions_give_the_same_entries(root):
     assert root.create_sub_devices(1) != root.create_sub_devices([1] * units)
 
 
+@needs("compute_units")
 def test_sub_devices_say_parent_partition_and_number(root):
     for number, sub_device in enumerate(root.create_sub_devices([1, 1])):
         assert (sub_device.kind, sub_device.partition) == ("sub_device", "counts 1 1")
@@ -48,16 +51,19 @@ def test_sub_devices_say_parent_partition_and_number(root):
         root.create_sub_devices("counts 1 1")
 
 
+@needs("compute_units")
 def test_concurrent_partitions_give_one_entry(root):
     """200 calls of eight threads: the first ones find no entry yet."""
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(lambda _: root.create_sub_devices([1]), range(200)))) == 1
 
 
+@needs("compute_units")
 def test_private_context_has_the_sub_devices_of_its_device(root, private):
     assert private.create_sub_devices(1) == root.create_sub_devices(1)
 
 
+@needs("compute_units")
 def test_partition_error_names_partitions_that_work(root):
     with pytest.raises(sx.SyclError) as caught:
         root.create_sub_devices(10**6)
@@ -70,6 +76,7 @@ def test_partition_error_names_partitions_that_work(root):
     assert "such as" not in str(caught.value)
 
 
+@needs("compute_units")
 @pytest.mark.parametrize(
     ("partition", "error", "words"),
     [
@@ -100,6 +107,7 @@ def test_impossible_partition_is_refused(root, partition, error, words):
     assert len(sx.devices()) == count
 
 
+@needs("compute_units")
 def test_sub_device_of_a_third_party_is_known_by_its_handle(root):
     """OpenCL does not tell which part it is, so it is known by its handle."""
     sub_device = root.sycl_device.create_sub_devices(partition=1)[0]
@@ -118,6 +126,7 @@ def test_sub_device_of_a_third_party_is_known_by_its_handle(root):
     assert sx.device(sub_device) is entry
 
 
+@needs("compute_units")
 def test_sub_device_of_a_sub_device_has_both_parents(root):
     units = root.sycl_device.max_compute_units
     (whole,) = root.create_sub_devices([units])

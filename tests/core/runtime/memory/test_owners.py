@@ -8,6 +8,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from needs import needs
 from producers import Managed
 
 QUESTION = "<--- urUSMGetMemAllocInfo("
@@ -55,6 +56,7 @@ look_up()
     assert after == before + more
 
 
+@needs("system_usm")
 def test_memory_of_a_context_that_was_only_met():
     """It is host memory like any other, unless a block that we hold, or copy=False, says more."""
     block = new_block()

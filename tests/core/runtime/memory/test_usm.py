@@ -6,6 +6,7 @@ import dpctl.memory
 import numpy as np
 
 import sycl_ext as sx
+from needs import needs
 
 
 def kind_of(tensor, context=None):
@@ -22,6 +23,7 @@ def test_kind(usm_type):
         assert kind_of(tensor, tensor.sycl_context) == usm_type
 
 
+@needs("list_of_a_context")
 def test_context(private, usm_type):
     default, other = sx.device().sycl_context, private.sycl_context
     assert kind_of(sx.empty(8, usm_type=usm_type), other) == "unknown"
