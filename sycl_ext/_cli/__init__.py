@@ -16,6 +16,7 @@ from typing import Any
 from sycl_ext import __version__, get_cmake_dir, get_include
 from sycl_ext._cli import demo, devices, doctor
 from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._setup import icd
 
 COMMANDS: list[Any] = [devices, doctor, demo]
 #: The console script that pip installs (``project.scripts``).
@@ -76,14 +77,6 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _require_folder() -> None:
-    """Raise SyclError in a working directory that was deleted.
-
-    The SYCL runtime of 2026.2 finds no device there, and hangs when the process ends.
-    """
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        raise SyclError(
-            "the working directory was deleted, and the SYCL runtime finds no device in a deleted "
-            "directory; change to an existing one (cd ~)"
-        ) from None
+    """Raise SyclError in a working directory that was deleted."""
+    if icd.is_folder_deleted():
+        raise SyclError(icd.DELETED_FOLDER)

@@ -31,19 +31,24 @@ def hidden_devices(machine: Machine) -> Iterator[Finding]:
 
 
 def space(machine: Machine) -> Iterator[Finding]:
-    """The OpenCL CPU driver is at a path with a space."""
+    """The OpenCL CPU driver is at a path with a space or a colon."""
     for driver in machine.drivers:
         folder, _, name = driver.path.rpartition("/")
-        if name != icd.DRIVER or not icd.driver_with_space({"OCL_ICD_FILENAMES": driver.path}):
+        cause = icd.cut_at(driver.path)
+        if name != icd.DRIVER or cause is None:
             continue
+        reasons = {
+            "colon": "the OpenCL loader takes it for the end of a path in OCL_ICD_FILENAMES",
+            "space": "it reads its own path in /proc/self/maps, cuts it at the space, and does not "
+            "find the files next to it; a link does not help, because that file shows real paths",
+        }
         source, target = shlex.quote(folder), '"$HOME"/.intel-opencl'
         yield Finding(
-            f"the OpenCL CPU driver cannot be used at a path with a space: {driver.path}",
-            "it reads its own path in /proc/self/maps, cuts it at the space, and does not find the "
-            "files next to it; a link does not help, because that file shows real paths",
+            f"the OpenCL CPU driver cannot be used at a path with a {cause[0]}: {driver.path}",
+            reasons[cause[0]],
             f"mkdir -p {target} && ln -s {source}/* {target} && cp --remove-destination "
             f"{source}/{icd.DRIVER} {target} && export OCL_ICD_FILENAMES={target}/{icd.DRIVER}",
-            "or create the environment at a path without a space",
+            f"or create the environment at a path without a {cause[0]}",
         )
 
 

@@ -21,6 +21,7 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 from sycl_ext._doctor.processes import Probed, run_probe
 from sycl_ext._ipc import peers
@@ -340,9 +341,13 @@ def installed(name: str) -> metadata.Distribution | None:
 
 
 def runtimes_of(package: metadata.Distribution | None) -> list[str]:
-    """Return the paths of the SYCL runtimes that a package has installed."""
+    """Return the paths of the SYCL runtimes that a package has installed.
+
+    ``pip install --target`` leaves them out, although the package lists them.
+    """
     files = (package and package.files) or []
-    return [os.path.realpath(str(file.locate())) for file in files if is_libsycl(file.name)]
+    paths = (os.path.realpath(str(file.locate())) for file in files if is_libsycl(file.name))
+    return [path for path in paths if Path(path).exists()]
 
 
 def is_libsycl(path: str) -> bool:
@@ -356,7 +361,13 @@ def name_in_requirement(text: str) -> str:
 
 
 def origin_in(direct_url: Mapping[str, Any]) -> str:
-    """Return the arguments of pip for the record direct_url.json that pip keeps (PEP 610)."""
+    """Return the arguments of pip for the record direct_url.json that pip keeps (PEP 610).
+
+    A folder or wheel that no longer exists is replaced by the current folder, the user's clone.
+    """
+    address = urlsplit(direct_url["url"])
+    if address.scheme == "file" and not Path(unquote(address.path)).exists():
+        return "."
     vcs = direct_url.get("vcs_info", {}).get("vcs")
     url = shlex.quote(f"{vcs}+{direct_url['url']}" if vcs else direct_url["url"])
     return f"--editable {url}" if direct_url.get("dir_info", {}).get("editable") else url

@@ -28,7 +28,8 @@ WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid 
 LOAD_ERRORS = (
     (
         "no library is loaded from",
-        "the extension module would load its libraries from a folder that others may change",
+        "no library is loaded from a folder that others may change, and pip install --target "
+        "leaves out the libraries of the wheels",
         "python -m venv .venv && .venv/bin/python -m pip install {sycl_ext}",
     ),
     (PERMISSION, "this user may not read a file of it", "chmod -R a+rX {prefix}/lib"),

@@ -25,6 +25,13 @@ DRIVER = "libintelocl.so"
 #: What is said of a driver that others may change; the reason follows.
 REFUSED = "is not loaded, because "
 
+#: What is said in a working directory that was deleted. The SYCL runtime of 2026.2 finds no device
+#: there, and hangs when the process ends.
+DELETED_FOLDER = (
+    "the working directory was deleted, and the SYCL runtime finds no device in a deleted "
+    "directory; change to an existing one (cd ~)"
+)
+
 #: The prefix of the names of the runtime's adapters.
 ADAPTER = "libur_adapter_"
 
@@ -55,11 +62,13 @@ def add_embedded_cpu() -> str | None:
     The value that was set is returned, and also in `added`.
     """
     global added
+    prefix.require_folder()
     if any(os.environ.get(name) for name in DECIDED_BY):
         return None
     driver = embedded_driver()
-    if driver is not None:
-        os.environ["OCL_ICD_FILENAMES"] = added = driver
+    if driver is None or os.pathsep in driver:
+        return None
+    os.environ["OCL_ICD_FILENAMES"] = added = driver
     return driver
 
 
@@ -85,6 +94,8 @@ def named_in_files(environment: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def trouble(added: str | None, loaded: Iterable[str]) -> str:
     """Return the known reason why the embedded driver's device is missing, or ""."""
+    if is_folder_deleted():
+        return DELETED_FOLDER
     early = "" if added is None else listed_too_early(added, loaded)
     refused = refused_driver(os.environ)
     if refused is not None:
@@ -92,14 +103,24 @@ def trouble(added: str | None, loaded: Iterable[str]) -> str:
             f"the OpenCL CPU driver {refused[0]} {REFUSED}{refused[1]}; install into an "
             "environment of your own, or name it in OCL_ICD_FILENAMES if you trust them"
         )
-    driver = driver_with_space(os.environ)
-    if early or not driver:
+    driver = cut_driver(os.environ)
+    cause = cut_at(driver)
+    if early or cause is None:
         return early
     return (
-        f"the path of the OpenCL CPU driver has a space, {driver!r}, at which the driver cuts it, "
-        "so that its device cannot be used; create the environment at a path without a space "
+        f"the path of the OpenCL CPU driver has a {cause[0]}, {driver!r}, at which {cause[1]} cuts it, "
+        f"so that its device cannot be used; create the environment at a path without a {cause[0]} "
         "(python -m sycl_ext doctor has another way; SYCL_EXT_NO_ICD=1 leaves this driver out)"
     )
+
+
+def is_folder_deleted() -> bool:
+    """Return whether the working directory was deleted."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def listed_too_early(added: str, loaded: Iterable[str]) -> str:
@@ -118,15 +139,25 @@ def listed_too_early(added: str, loaded: Iterable[str]) -> str:
     )
 
 
-def driver_with_space(environment: Mapping[str, str]) -> str:
-    """Return the driver in `environment` that has a space in its path, or "".
+def cut_at(path: str) -> tuple[str, str] | None:
+    """Return the character at which the path of the driver is cut, and who cuts it; None: nobody.
 
-    The driver looks for its own path in ``/proc/self/maps``, cuts it at the space, and does not
-    find the files next to it.  That file shows real paths, so a link does not help.
+    The loader takes a colon in ``OCL_ICD_FILENAMES`` for the end of a path. The driver looks for
+    its own path in ``/proc/self/maps``, cuts it at a space, and does not find the files next to it;
+    that file shows real paths, so a link does not help.
     """
+    if os.pathsep in path:
+        return "colon", "the OpenCL loader"
+    return ("space", "the driver") if len(os.path.realpath(path).split()) > 1 else None
+
+
+def cut_driver(environment: Mapping[str, str]) -> str:
+    """Return the CPU driver that cannot be used because its path is cut, or ""."""
     named = environment.get("OCL_ICD_FILENAMES", "").split(os.pathsep)
+    if not any(environment.get(name) for name in DECIDED_BY):
+        named = [embedded_driver() or ""]
     ours = (path for path in named if os.path.basename(path) == DRIVER)
-    return next((path for path in ours if len(os.path.realpath(path).split()) > 1), "")
+    return next(filter(cut_at, ours), "")
 
 
 def no_device_advice(trouble: str, driver: str | None) -> str:

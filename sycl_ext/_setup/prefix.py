@@ -29,10 +29,32 @@ def prefix_of(site: str) -> str | None:
 
 
 def candidates(name: str, package: str = PACKAGE) -> list[str]:
-    """Return where a library of the environment may be: files that exist, nearest first."""
+    """Return where a library of the environment may be: files that exist, nearest first.
+
+    The last ones are in folders of ``LD_LIBRARY_PATH`` that have the runtime, which is loaded from
+    there.
+    """
     prefixes = dict.fromkeys((prefix_of(os.path.dirname(package)), sys.prefix))
-    paths = (os.path.join(prefix, "lib", name) for prefix in prefixes if prefix)
+    folders = [os.path.join(prefix, "lib") for prefix in prefixes if prefix]
+    named = filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+    folders += [folder for folder in named if os.path.exists(os.path.join(folder, NEEDED[-1]))]
+    paths = (os.path.join(folder, name) for folder in folders)
     return [path for path in paths if os.path.exists(path)]
+
+
+def require_folder(package: str = PACKAGE) -> None:
+    """Raise ImportError if the package is in a zip file, from which no library can be loaded."""
+    if os.path.isdir(package) or getattr(sys, "frozen", False):
+        return
+    at = package
+    while at != os.path.dirname(at) and not os.path.isfile(at):
+        at = os.path.dirname(at)
+    raise ImportError(
+        f"sycl_ext is in the zip file {at}, and an extension module can only be loaded from a "
+        "folder; unpack the file into a folder of sys.path, or install sycl_ext with pip",
+        name="sycl_ext",
+        path=at,
+    )
 
 
 def distrust(path: str, package: str = PACKAGE) -> str:
@@ -105,5 +127,7 @@ def load_runtime(module: str) -> None:
             elif why:
                 raise ImportError(
                     f"{error}; no library is loaded from {folder}, because {why}; install sycl_ext "
-                    "into a virtual environment, or name the folder of libsycl in LD_LIBRARY_PATH"
+                    "into a virtual environment (pip install --target leaves out the libraries of "
+                    "the wheels), or name the folder of libsycl, which may have the CPU driver as "
+                    "well, in LD_LIBRARY_PATH"
                 ) from None

@@ -156,19 +156,19 @@ def test_packages_that_pip_does_not_know(monkeypatch):
     ("record", "arguments"),
     [
         (None, "."),
-        ({"url": "file:///a/b.whl", "archive_info": {}}, "file:///a/b.whl"),
-        ({"url": "file:///my%20code", "dir_info": {}}, "file:///my%20code"),
-        ({"url": "file:///code", "dir_info": {"editable": True}}, "--editable file:///code"),
+        ({"url": "file://HERE/my%20b.whl", "archive_info": {}}, "file://HERE/my%20b.whl"),
+        ({"url": "file://HERE", "dir_info": {}}, "file://HERE"),
+        ({"url": "file://HERE", "dir_info": {"editable": True}}, "--editable file://HERE"),
+        ({"url": "file://HERE/gone", "dir_info": {"editable": True}}, "."),
         ({"url": "https://a.b/c.git", "vcs_info": {"vcs": "git"}}, "git+https://a.b/c.git"),
     ],
 )
-def test_origin_of_the_package_is_that_of_pip(record, arguments, monkeypatch):
-    collected, package = (
-        Machine(),
-        Mock(**{"read_text.return_value": record and json.dumps(record)}),
-    )
+def test_origin_of_the_package_is_that_of_pip(record, arguments, tmp_path, monkeypatch):
+    (tmp_path / "my b.whl").touch()
+    written = record and json.dumps(record).replace("HERE", str(tmp_path))
+    collected, package = Machine(), Mock(**{"read_text.return_value": written})
     monkeypatch.setattr(machine, "installed", lambda name: package)
-    assert collected.origin == arguments
+    assert collected.origin == arguments.replace("HERE", str(tmp_path))
 
 
 def test_ptrace_scope_is_read(tmp_path):

@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,9 +159,44 @@ def test_space_in_a_path_is_seen_through_a_link(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "a space")
     for folder in ("a space", "link"):
         named = str(tmp_path / folder / icd.DRIVER)
-        assert icd.driver_with_space({"OCL_ICD_FILENAMES": f"/b.so:{named}"}) == named
-    for named in ("", "/a/libintelocl.so", "/a space/libother.so"):
-        assert icd.driver_with_space({"OCL_ICD_FILENAMES": named}) == ""
+        assert icd.cut_driver({"OCL_ICD_FILENAMES": f"/b.so:{named}"}) == named
+    for named in ("/a/libintelocl.so", "/a space/libother.so"):
+        assert icd.cut_driver({"OCL_ICD_FILENAMES": named}) == ""
+
+
+def test_colon_in_the_path_of_the_driver_is_told_with_a_cure(tmp_path, monkeypatch):
+    """`OCL_ICD_FILENAMES` cannot name such a driver, so it is not set."""
+    driver = str(tmp_path / "a:b" / icd.DRIVER)
+    monkeypatch.setattr(icd, "embedded_driver", lambda: driver)
+    for name in icd.DECIDED_BY:
+        monkeypatch.delenv(name, raising=False)
+    assert icd.add_embedded_cpu() is None
+    assert "OCL_ICD_FILENAMES" not in os.environ
+    reason = icd.trouble(None, ())
+    assert f"the path of the OpenCL CPU driver has a colon, {driver!r}, at which the" in reason
+    machine = Machine(environment={}, drivers=(Driver(driver, "sycl_ext"),), devices=())
+    (finding,) = driver_checks.space(machine)
+    assert "at a path with a colon" in finding.problem
+    assert "export OCL_ICD_FILENAMES=" in finding.cure
+
+
+def test_deleted_working_directory_is_the_reason_in_the_error(tmp_path):
+    """The process ends by `os._exit`, because the runtime hangs at its end there."""
+    program = """
+import os, pathlib, sys
+os.chdir(sys.argv[1])
+pathlib.Path(sys.argv[1]).rmdir()
+import sycl_ext as sx
+try:
+    sx.zeros(3)
+except sx.SyclError as error:
+    print(error, flush=True)
+os._exit(0)
+"""
+    (tmp_path / "gone").mkdir()
+    command = [sys.executable, "-W", "ignore", "-c", program, str(tmp_path / "gone")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "the working directory was deleted" in done.stdout
 
 
 def test_space_in_the_path_of_the_driver_is_told_with_a_cure(spaced_driver, tmp_path):

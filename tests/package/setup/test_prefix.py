@@ -196,9 +196,27 @@ def test_planted_libraries_are_not_loaded_by_a_package_elsewhere(tmp_path):
     assert "install sycl_ext into a virtual environment" in shown
     assert devices(site, LIB.parent).startswith("['opencl:cpu:0'")
     advised = devices(site, LD_LIBRARY_PATH=str(LIB))
-    assert advised.startswith(("[]", "SyclError")), advised  # loaded, without the driver
+    assert advised.startswith("['opencl:cpu:0'"), advised  # the user has named the folder
     assert "PLANTED" not in shown + advised
     assert "undefined symbol" not in shown + advised
+
+
+def test_import_from_a_zip_file_names_it_and_a_way_out(tmp_path):
+    made = shutil.make_archive(str(tmp_path / "all"), "zip", environments.ROOT, "sycl_ext")
+    program = f"import sys; sys.path.insert(0, {made!r}); import sycl_ext"
+    command = [sys.executable, "-S", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: sycl_ext is in the zip file {made}")
+    assert "unpack the file into a folder" in last
+
+
+def test_folder_that_the_loader_has_not_the_runtime_from_is_not_searched(tmp_path, monkeypatch):
+    (tmp_path / icd.DRIVER).touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}:relative:")
+    assert prefix.candidates(icd.DRIVER, "/elsewhere") == []
+    (tmp_path / prefix.NEEDED[-1]).touch()
+    assert prefix.candidates(icd.DRIVER, "/elsewhere") == [str(tmp_path / icd.DRIVER)]
 
 
 def test_planted_libraries_in_a_prefix_of_everybody_are_not_loaded(tmp_path):
