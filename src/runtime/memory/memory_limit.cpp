@@ -10,8 +10,8 @@
 #include "base/scope_exit.hpp"
 #include "base/waiting.hpp"
 #include "runtime/devices/device_table.hpp"
-#include "runtime/memory/deferred_free.hpp"
 #include "runtime/memory/pools.hpp"
+#include "runtime/memory/reaper.hpp"
 
 namespace sycl_ext {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -166,12 +167,10 @@ BlocksByAddress& blocks_by_address = *new BlocksByAddress;  // never destroyed
 
 void release_keeper(void* keeper) { delete static_cast<MemoryKeeper*>(keeper); }
 
-// Beyond this depth, the background thread releases the owners, because recursion would overflow
-// the stack.  Owners form chains: an owner may keep, through an object of another library, a block
-// of this package, whose owner keeps the next block.  A loop of `t = as_tensor(t.to_numpy())` makes
-// a chain of any length.
-constexpr int deepest_release = 50;
-thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
+BlockOwner kind_of(const std::optional<Owner>& owner) noexcept {
+  if (!owner) return BlockOwner::package;
+  return owner->get_deleter() == release_keeper ? BlockOwner::block : BlockOwner::other_code;
+}
 
 // A request for a block of `size` bytes, which can be tried several times.
 struct UsmRequest {
@@ -230,69 +229,26 @@ Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entr
 
 }  // namespace
 
-// Other code releases the owner with the GIL, and a thread that takes the GIL must hold no lock,
-// nor be waited for by a thread with the GIL.  A thread that comes without it may be one of the
-// runtime, in a host task; and it, or the runtime that this package calls, may hold the lock of a
-// queue.
-bool Allocation::defers_owner() const noexcept {
-  if (is_ours() || kept_block() || is_freeing()) return false;
-  const Interpreter* const python = interpreter;
-  return python && (is_in_runtime() || python->lacks_gil());
-}
-
-void Allocation::free_or_defer(const Allocation* block) noexcept {
-  std::unique_ptr<Allocation> last(const_cast<Allocation*>(block));
-  const bool is_deferred =
-      block->defers_owner() || block->use.is_untraced() || !block->awaited_queues().empty();
-  if (is_deferred || release_depth == deepest_release) {
-    free_after_work(std::move(last));
-    return;
-  }
-  ++release_depth;
-  last.reset();
-  --release_depth;
-}
-
 Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
                        std::optional<Owner>&& owner, Queue&& own_queue) noexcept
-    : data(static_cast<std::byte*>(block.data)),
-      nbytes(nbytes),
+    : Lifetime(block.data, nbytes, kind, entry, kind_of(owner), std::move(own_queue)),
       capacity(block.nbytes),
-      kind(kind),
-      entry(entry),
-      own_queue(std::move(own_queue)),
       owner_(std::move(owner)) {
   if (!is_counted()) uncounted_blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
+void Allocation::drop(const Allocation* block) noexcept {
+  if (block->is_private() || block->use.has_host_view()) blocks_by_address.remove(block);
+  Lifetime::end(std::unique_ptr<Lifetime>(const_cast<Allocation*>(block)));
+}
+
 Allocation::~Allocation() {
-  if (is_private() || use.has_host_view()) blocks_by_address.remove(this);
   if (is_ours()) {
     keep_or_free(*this);
   } else {
     owner_->reset();
   }
   if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
-}
-
-bool Allocation::always_asks(const Queue& queue) const noexcept {
-  const Queue* const shared = entry ? entry->fetched_queue() : nullptr;
-  const Queue* const commands = entry ? entry->made_commands() : nullptr;
-  return (own_queue && queue == own_queue) || (shared && queue == *shared) ||
-         (commands && queue == *commands);
-}
-
-void Allocation::name_queue(const Queue& queue) const {
-  fetch_queues();
-  if (!always_asks(queue)) named_queues_.add(queue);
-}
-
-void Allocation::replace_named_queues(const Queue& queue, std::uint64_t before) const {
-  if (always_asks(queue)) {
-    named_queues_.clear(use, before);
-  } else {
-    named_queues_.replace(queue, use, before);
-  }
 }
 
 Owner keep_memory(Memory memory) { return {new MemoryKeeper(std::move(memory)), release_keeper}; }
@@ -304,16 +260,6 @@ void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
 const Allocation* Allocation::kept_block() const noexcept {
   void* const keeper = owner_released_by(release_keeper);
   return keeper ? &*static_cast<const MemoryKeeper*>(keeper)->memory() : nullptr;
-}
-
-void Allocation::expose() const {
-  fetch_queues();
-  use.expose();
-}
-
-void Allocation::show_queue() const {
-  fetch_queues();
-  use.show_queue();
 }
 
 void Allocation::note_host_view() const {
@@ -332,71 +278,6 @@ const Entry* private_entry_at(const void* address) noexcept {
   return blocks_by_address.entry_at(
       address, [](const Allocation& block) { return block.is_private(); },
       [](const Allocation&) {});
-}
-
-void Allocation::fetch_queues() const {
-  if (!entry || !entry->default_context) return;
-  entry->queue();
-  if (entry->kind == EntryKind::sub_device) entry_at(entry->root_id).queue();
-}
-
-QueueSet Allocation::busy_queues(bool of_others) const noexcept {
-  QueueSet set;
-  const auto add = [&set](const Queue* queue) {
-    if (queue && queue->work(How::counters) != Work::none) set.add(*queue);
-  };
-  if (entry) add(entry->made_commands());
-  if (!of_others) return set;
-  if (own_queue) add(&own_queue);
-  set.add(named_queues_.list());
-  if (!entry) return set;
-  add(entry->fetched_queue());
-  add(entry->made_extension_queue());
-  if (entry->kind == EntryKind::sub_device && entry->default_context) {
-    add(find_entry(entry->root_id)->fetched_queue());
-  }
-  return set;
-}
-
-void Allocation::wait_for_queues(bool told) const {
-  const std::uint64_t before = use.before_question();  // before the queues are chosen
-  for (const Queue* queue : busy_queues()) {
-    if (queue->work(How::ask) != Work::none) queue->wait();
-  }
-  const std::string failure = entry ? entry->failure_of_copies(data, nbytes, told) : "";
-  // Nobody tells when memory of other code is freed, and becomes another array's.
-  const char* const where = is_ours() ? "" : ", or to an earlier array at its address,";
-  if (!failure.empty()) {
-    fail(Error::Kind::runtime, "a copy to this memory", where, " has failed: ", failure);
-  }
-  note_idle(before);
-}
-
-Work Allocation::work(How how) const {
-  const bool is_child = entry && is_forked_child();
-  if (!is_child && busy_queues().empty()) return Work::none;
-  if (how == How::counters || (is_child && !entry->is_cpu())) return Work::unknown;
-  const std::uint64_t before = use.before_question();  // before the queues are chosen
-  const Work answer = ask_queues(How::ask);
-  if (answer == Work::none) note_idle(before);
-  if (answer == Work::none || how == How::ask || is_child) return answer;
-  // The larger question is not noted: an out-of-order queue of Level Zero counts as empty while
-  // libsycl holds a command back.
-  return ask_queues(how);
-}
-
-Work Allocation::ask_queues(How how) const {
-  for (const Queue* queue : busy_queues()) {
-    const Work answer = queue->work(how);
-    if (answer != Work::none) return answer;
-  }
-  if (!entry || entry->failure_of_copies(data, nbytes, /*told=*/false).empty()) return Work::none;
-  return Work::unknown;  // only a wait reports the failure of a copy
-}
-
-void Allocation::note_idle(std::uint64_t before) const noexcept {
-  use.seen_idle(before);
-  named_queues_.clear(use, before);
 }
 
 void release_cached_memory() noexcept {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unified shared memory: the owner, kind and entry of a block.
+// Unified shared memory: blocks, where they come from, and their handles.
 //
-// A `Memory` is a shared handle.  The last handle releases the block, on any thread, without the
-// GIL, and perhaps after the interpreter has ended, so this file does not use Python.  That thread
-// may belong to the runtime, and be in a command that the queue of the block waits for, so it
-// neither waits nor asks the runtime: if the counters leave it open whether work on the block is
-// over, the background thread frees the block (deferred_free.hpp).
+// A `Memory` is a shared handle.  The last handle ends the block (lifetime.hpp), on any thread and
+// perhaps after the interpreter has ended, so this file does not use Python.
 #pragma once
 
 #include <atomic>
@@ -16,120 +13,47 @@
 #include "base/interpreter.hpp"
 #include "runtime/devices/entry.hpp"
 #include "runtime/memory/block_pool.hpp"
-#include "runtime/memory/block_use.hpp"
-#include "runtime/memory/deferred_free.hpp"
-#include "runtime/memory/named_queues.hpp"
+#include "runtime/memory/lifetime.hpp"
 #include "runtime/sycl/queue.hpp"
 
 namespace sycl_ext {
 
 class Memory;
 
-// A block of a fixed kind and entry.  The destructor releases the block, on any thread, and calls
-// the runtime without the GIL.
-class Allocation final : public Deferred {
+// A block, and where it goes.  The destructor returns it there, on any thread, and calls the
+// runtime without the GIL.
+class Allocation final : public Lifetime {
  public:
-  std::byte* const data;  // nullptr when nbytes is 0
-  const std::size_t nbytes;
   const std::size_t capacity;  // of the block, which may come from a pool; at least nbytes
-  const UsmKind kind;
-  const Entry* const entry;  // nullptr: plain host memory without a device
-  const Queue own_queue;     // empty: the queue of the entry is used
 
   // `owner`: keeps a borrowed block.  Without an owner, this package allocated the block.
   Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
              std::optional<Owner>&& owner, Queue&& own_queue) noexcept;
   ~Allocation() override;
 
-  // The queue that other code gets for work on the block: the block's own queue, or that of the
-  // entry.  Empty if there is no entry.
-  const Queue& queue() const { return own_queue || !entry ? own_queue : entry->queue(); }
-
-  // From now on other code can submit work on the block, because it got the address or the queue.
-  // This fetches the queues that such work goes to.
-  void expose() const;
-  // Other code gets the queue of the block, and can submit work on the block while it holds that
-  // queue.  The block's own queue is somebody else's already.
-  void show_queue() const;
   // The host gets a view.  Other code may return that view as host memory (expose_block_at).
   void note_host_view() const;
-  // Fetches the queues of other code's work, so that they can be asked without the GIL.
-  void fetch_queues() const;
-
-  // The queues on which work on the block may be pending.  Does not ask the runtime.
-  //
-  // One is the entry's queue for commands of this package.  If other code can submit work on the
-  // block, the others are the block's own queue, the queues of its entry, the queues that consumers
-  // named, and the queue of the root device, because memory of a sub-device is exported under the
-  // id of its root device.  Other code can submit work while it holds the block (InUse), and until
-  // the queues were seen idle after the last such holder has gone.  It always can for memory or a
-  // queue that it provided.  (BlockUse has the states.)
-  QueueSet busy_queues() const noexcept {
-    return busy_queues(may_have_work_of_others() || (!is_ours() && kind != UsmKind::system));
-  }
-  // The same queues, with or without those for the work of other code.
-  QueueSet busy_queues(bool of_others) const noexcept;
-  // Whether all work on the block is over, as far as this process can know.  `unknown` also if a
-  // copy has failed of which only a wait tells, and in a forked child, whose parent may have
-  // submitted work.  It never waits.  Releases the GIL, unless it asks counters alone.
-  Work work(How how) const;
-  // Waits for all work on the block, without the GIL. `told`: the failure of a copy counts as
-  // reported.
-  void wait_for_work(bool told = true) const {
-    if (work(How::counters) != Work::none) wait_for_queues(told);
-  }
-
   // The owner of a borrowed block, if `release` is its release function; nullptr: it is not, or
   // there is no owner.
   void* owner_released_by(void (*release)(void*)) const noexcept;
   // The block that is kept by the owner of this block (keep_memory); nullptr: the owner keeps no
   // block, or there is no owner.
   const Allocation* kept_block() const noexcept;
-  // A consumer that has the block (BlockUse::lend) names the queue of its work.  From then on that
-  // queue is asked whenever other code may have pending work on the block.
-  void name_queue(const Queue& queue) const;
-  // Later work on `queue` comes after all work of consumers that had given the block back `before`
-  // (before_question). So `queue` replaces the queues that these consumers named, which would
-  // otherwise be kept as long as the block.
-  void replace_named_queues(const Queue& queue, std::uint64_t before) const;
-  // The owner of a borrowed block waits for work on it, unless other code got the block through
-  // this package.
-  QueueSet awaited_queues() const noexcept override {
-    return busy_queues(may_have_work_of_others());
-  }
-  mutable BlockUse use;
   // A field for src/python, which the core does not read.
   mutable void* python_side = nullptr;
   // Whether this is host memory from allocate_host().
   bool is_host_copy() const noexcept { return is_ours() && !entry; }
-  // Whether this package allocated the block.
-  bool is_ours() const noexcept { return !owner_; }
   // Whether the block belongs to a private context.  Where every context of a driver knows every
   // pointer, only this answer distinguishes the block from memory of the default context.
   bool is_private() const noexcept { return entry && !entry->default_context && nbytes > 0; }
 
  private:
   friend class Memory;
-  // Called by the last handle.  Frees the block if no queue has work on it by the counters, and
-  // leaves any other to the background thread.
-  static void free_or_defer(const Allocation* block) noexcept;
-  // Whether only the background thread may release the owner, because this thread would have to
-  // take the GIL for that.
-  bool defers_owner() const noexcept;
+  // Called with the last handle.  From now on the block is not found by an address.
+  static void drop(const Allocation* block) noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
-  // Whether other code got the block, named a queue for work on it, or provided its queue.
-  bool may_have_work_of_others() const noexcept {
-    return own_queue || !named_queues_.empty() || use.may_have_work_of_others();
-  }
-  // Whether the queue is asked even if no consumer names it.
-  bool always_asks(const Queue& queue) const noexcept;
-  void wait_for_queues(bool told) const;
-  Work ask_queues(How how) const;
-  // The queues were idle, for all holders that had given the block back before.
-  void note_idle(std::uint64_t before) const noexcept;
 
   std::optional<Owner> owner_;  // of a borrowed block
-  mutable NamedQueues named_queues_;
 };
 
 class Memory {
@@ -146,7 +70,7 @@ class Memory {
   ~Memory() { reset(); }
   void reset() noexcept {
     const Allocation* const block = std::exchange(block_, nullptr);
-    if (block && block->use.drop_handle()) Allocation::free_or_defer(block);
+    if (block && block->use.drop_handle()) Allocation::drop(block);
   }
   explicit operator bool() const noexcept { return block_ != nullptr; }
   const Allocation& operator*() const noexcept { return *block_; }

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "runtime/devices/device_table.hpp"
-#include "runtime/memory/deferred_free.hpp"
+#include "runtime/memory/reaper.hpp"
 #include "runtime/memory/usm.hpp"
 #include "runtime/memory/usm_pointers.hpp"
 

@@ -10,7 +10,7 @@
 #include "gate.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/devices/entry_handles.hpp"
-#include "runtime/memory/deferred_free.hpp"
+#include "runtime/memory/reaper.hpp"
 #include "runtime/memory/usm.hpp"
 #include "runtime/sycl/commands.hpp"
 #include "runtime/sycl/handles.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/memory/deferred_free.hpp"
+#include "runtime/memory/reaper.hpp"
 
 #include <algorithm>
 #include <atomic>
