@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -215,7 +216,7 @@ def check_wheels(wheels: Path) -> None:
 
 
 def run(name: str, wheels: Path, arguments: list[str]) -> bool:
-    """Run the check of a distribution in its environment; return whether it passed."""
+    """Run the check of a distribution and the example of its README; return whether they passed."""
     python = make_environment(name, wheels)
     scratch = BUILD / "scratch" / name
     shutil.rmtree(scratch, ignore_errors=True)
@@ -230,7 +231,21 @@ def run(name: str, wheels: Path, arguments: list[str]) -> bool:
     done = subprocess.run(command, cwd=scratch, env=variables, text=True, **pipes)
     print(f"---- {name}\n{done.stdout}", flush=True)
     # With --last-failed, there may be nothing to run.
-    return done.returncode == 0 or (done.returncode == 5 and "--last-failed" in arguments)
+    passed = done.returncode == 0 or (done.returncode == 5 and "--last-failed" in arguments)
+    if example := first_example(ROOT / DISTRIBUTIONS[name].folder / "README.md"):
+        (scratch / "example.py").write_text(example)  # a file, because it may start processes
+        done = subprocess.run(
+            [python, "example.py"], cwd=scratch, env=variables, text=True, **pipes
+        )
+        print(f"---- {name}: README.md\n{done.stdout}", flush=True)
+        passed = passed and done.returncode == 0
+    return passed
+
+
+def first_example(page: Path) -> str:
+    """Return the first example in Python on a page, if it is a program; empty: there is none."""
+    block = re.search(r"^```python\n(?!>>>)(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    return block[1] if block else ""
 
 
 def collect_failed() -> None:
