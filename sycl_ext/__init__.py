@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Share SYCL Unified Shared Memory between Python libraries through DLPack.
 
+``exchange(x, library)`` passes any array to any library: as a view of the same memory where that is
+possible, otherwise as one copy. ``explain(x, library)`` says beforehand which, and why.
+``from_dlpack`` and ``as_tensor`` make a `Tensor` of any array; ``empty`` and ``zeros`` make a new
+one.
+
 Every public name is loaded when it is first used; the first one also loads the core. So the import
 of the package loads neither NumPy nor the SYCL runtime.
 """

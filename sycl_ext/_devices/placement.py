@@ -275,9 +275,11 @@ def _by_filter(text: str) -> Device:
 
 def _refuse(spec: str | list[Any]) -> NoReturn:
     hint = " (the host is reached through host_view() or to_numpy())" if "host" in spec else ""
+    there = ", ".join(root.filter_string for root in roots())
+    advice = "`python -m sycl_ext doctor` says why another one is missing"
     raise ValueError(
         f"device is {spec!r}, and no root device matches{hint}; the root devices are: "
-        + (", ".join(root.filter_string for root in roots()) or f"none; {_core.no_device_advice()}")
+        + (f"{there}; {advice}" if there else f"none; {_core.no_device_advice()}")
     )
 
 

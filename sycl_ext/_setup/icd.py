@@ -108,8 +108,9 @@ def trouble(added: str | None, loaded: Iterable[str]) -> str:
     if early or cause is None:
         return early
     return (
-        f"the path of the OpenCL CPU driver has a {cause[0]}, {driver!r}, at which {cause[1]} cuts it, "
-        f"so that its device cannot be used; create the environment at a path without a {cause[0]} "
+        f"the path of the OpenCL CPU driver has a {cause[0]}, {driver!r}, at which {cause[1]} cuts "
+        f"it, so that its device cannot be used; create the environment at a path without a "
+        f"{cause[0]} "
         "(python -m sycl_ext doctor has another way; SYCL_EXT_NO_ICD=1 leaves this driver out)"
     )
 

@@ -25,6 +25,7 @@ ELSEWHERE = {
     "cpu": "x.to_numpy(), or sycl_ext.host_view(x)",
     "cuda": "x.to_device(device); sycl_ext.devices() lists the SYCL devices",
     "contiguous": "x.copy()",
+    "ctypes": "x.ptr",  # safetensors asks for it
     "data_ptr": "x.ptr",
     "flags": "x.c_contiguous, x.f_contiguous and x.readonly",
     "flatten": "x.reshape(-1).copy()",
@@ -32,7 +33,7 @@ ELSEWHERE = {
     "is_contiguous": "x.c_contiguous",
     "numpy": "x.to_numpy()",
     "permute": "x.transpose(*axes)",
-    "ravel": "x.reshape(-1)",
+    "ravel": "x.reshape(-1)",  # zarr asks for it
     "to": "x.to_device(device)",
     "tobytes": "x.to_numpy().tobytes()",
     "unsqueeze": "x[None]",
@@ -108,6 +109,8 @@ class _Missing:
 
     def __get__(self, instance: Any, owner: type) -> NoReturn:
         use = f"; use {ELSEWHERE.get(self.name, '')}"
+        if "to_numpy" not in use:
+            use += "; if a library asked for it, pass that library x.to_numpy()"
         if self.name in COMPUTING:
             use = f", as it does not compute; {_way(instance, f'.{self.name}()')}"
         raise AttributeError(f"a {owner.__name__} has no {self.name}{use}")

@@ -135,6 +135,23 @@ def test_methods():
         assert "to_numpy" in dir(x)
 
 
+@pytest.mark.parametrize("name", ["ravel", "ctypes"])
+def test_library_that_looks_for_an_attribute_is_named_as_one(name):
+    """zarr and safetensors call these of whatever they are given."""
+    for x in both():
+        with pytest.raises(
+            AttributeError, match=r"if a library asked.*pass that library x\.to_num"
+        ):
+            getattr(x, name)
+    with pytest.raises(AttributeError, match=r"has no numpy; use x\.to_numpy\(\)$"):
+        tensor().numpy  # noqa: B018
+
+
+def test_device_that_is_not_there_names_the_doctor():
+    with pytest.raises(ValueError, match="the root devices are: .*sycl_ext doctor` says why"):
+        sx.zeros(3, device="fpga")
+
+
 @pytest.mark.parametrize("name", refusals.ELSEWHERE)
 def test_advice_for_a_missing_attribute_runs(name):
     known = {"x": tensor(), "sycl_ext": sx, "numpy": np, "value": 3, "device": 0}
