@@ -113,3 +113,8 @@ def is_running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_example_in_the_docstring():
+    code = "import doctest, sycl_ext_mpi; print(doctest.testmod(sycl_ext_mpi))"
+    assert "failed=0, attempted=4" in environments.python(code)

@@ -205,13 +205,6 @@ class StoreGroup:
         Number of this process, and number of processes.
     timeout : float
         Seconds that a rank waits for the others in each call.
-
-    Examples
-    --------
-    >>> from sycl_ext_symmetric import StoreGroup
-    >>> from torch.distributed import HashStore
-    >>> StoreGroup(HashStore(), 0, 1).all_gather(b"data")
-    [b'data']
     """
 
     def __init__(self, store: Any, rank: int, size: int, *, timeout: float = TIMEOUT) -> None:

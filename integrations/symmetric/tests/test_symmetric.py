@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Symmetric memory of several ranks.  Under mpiexec and torchrun: ``tests/programs/processes``."""
 
+import doctest
 import gc
+import importlib
 import os
 import pickle
 import signal
@@ -197,3 +199,9 @@ def test_descendants_of_the_launcher_may_open_the_memory(monkeypatch, ancestor, 
     monkeypatch.setattr(sx.ipc, "handle", handle)
     module._handle(None, [os.getpid()])
     assert asked == peers
+
+
+@pytest.mark.parametrize("name", ["groups", "memory"])
+def test_examples_in_docstrings(name):
+    result = doctest.testmod(importlib.import_module(f"sycl_ext_symmetric.{name}"))
+    assert (result.failed, result.attempted > 0) == (0, True)
