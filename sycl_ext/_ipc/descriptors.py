@@ -11,6 +11,8 @@ from pathlib import Path
 
 #: The limit of the machine: a number.
 FILE_MAX = Path("/proc/sys/fs/file-max")
+#: Shows that ``/proc`` is mounted, and is the one of this process.
+PROC = Path("/proc/self")
 
 
 class DescriptorError(OSError, BufferError):
@@ -65,6 +67,11 @@ def refusal(process: int, error: OSError, keep: str) -> BufferError:
             f"the memory that process {process} shares cannot be opened by process {os.getpid()} "
             f"of user {os.geteuid()}: {error}; that process is another user's, or cannot be "
             "traced; run both as one user, in a container with --cap-add SYS_PTRACE"
+        )
+    if not PROC.exists():
+        return BufferError(
+            f"the memory that process {process} shares is opened through /proc, which is not "
+            "mounted here; mount it: mount -t proc proc /proc"
         )
     if error.errno not in (errno.ENOENT, errno.ESRCH):
         return BufferError(f"the memory that process {process} shares cannot be opened: {error}")

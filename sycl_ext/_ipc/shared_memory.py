@@ -14,6 +14,7 @@ import io
 import itertools
 import mmap
 import os
+import resource
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -104,6 +105,13 @@ def make_block(nbytes: int) -> Block:
         return block.map(nbytes, readonly=False)
     except OSError as error:
         raise_if_no_descriptor(error, f"{nbytes} bytes of shared memory")
+        if error.errno == errno.EFBIG:
+            limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+            raise MemoryError(
+                f"cannot get {nbytes} bytes of shared memory, which is a file: the files of this "
+                f"process may have at most {limit} bytes (`ulimit -f`, RLIMIT_FSIZE); before it "
+                "starts, run: ulimit -f unlimited"
+            ) from error
         if error.errno in (errno.ENOMEM, errno.ENOSPC):
             raise MemoryError(f"cannot get {nbytes} bytes of shared memory: {error}") from error
         raise

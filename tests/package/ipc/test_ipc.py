@@ -262,6 +262,40 @@ def test_open_refused_by_the_kernel_names_the_reason(monkeypatch, number, words)
         assert "has ended" not in str(refused.value)
 
 
+def test_open_without_proc_names_it(monkeypatch, tmp_path):
+    """As in a chroot."""
+    handle = sx.ipc.handle(shared())
+    gone = replace(handle, _key=handle._key._replace(descriptor=1 << 20))
+    monkeypatch.setattr(descriptors_module, "PROC", tmp_path / "missing")
+    with pytest.raises(BufferError, match=r"through /proc, which is not mounted here; mount it"):
+        sx.ipc.open(gone)
+
+
+def test_limit_of_file_sizes_is_named():
+    """Shared memory is a file, so ``ulimit -f`` limits it."""
+    shown = environments.python("""
+import resource
+import numpy as np
+import sycl_ext as sx
+sx.ipc.empty(3, device="cpu")
+array = np.zeros(1001, "u1")
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+errors = []
+for call in (lambda: sx.ipc.empty(1001, "u1", device="cpu"), lambda: sx.ipc.pack(array)):
+    try:
+        errors.append(call())
+    except MemoryError as error:
+        errors.append(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+for error in errors:
+    print(error)
+""")
+    words = r"cannot get 1001 bytes .* at most 1000 bytes \(`ulimit -f`.*: ulimit -f unlimited"
+    assert all(re.fullmatch(words, line) for line in shown.splitlines()), shown
+    assert len(shown.splitlines()) == 2
+
+
 def test_processes_whose_memory_was_opened_are_remembered_once(monkeypatch):
     """The table has a bound: the number of ids that the kernel has for processes."""
     monkeypatch.setattr(records, "_opened", {})
