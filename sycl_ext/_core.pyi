@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from typing_extensions import CapsuleType
 
-from sycl_ext._exchange.consumer_types import ADevice, Library, Result
+from sycl_ext._exchange.consumer_types import ADevice, Library, NumPyModule, Result
 from sycl_ext._negotiation.kinds import Shape, UsmType
+from sycl_ext._tensor.argument_types import DType
 from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor
@@ -543,7 +544,7 @@ def as_tensor(
 
 def empty(
     shape: Shape,
-    dtype: DTypeLike = "float32",
+    dtype: DType = "float32",
     *,
     usm_type: Literal["device", "shared", "host"] = "device",
     device: Any = None,
@@ -557,7 +558,7 @@ def find_memory(x: Any, /, *, copy: bool | None = None, dlpack_only: bool = Fals
 @overload
 def exchange(
     x: Any,
-    consumer: Literal["numpy"],
+    consumer: Literal["numpy"] | NumPyModule,
     /,
     *,
     copy: bool | None = None,
@@ -611,7 +612,7 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
 
 def zeros(
     shape: Shape,
-    dtype: DTypeLike = "float32",
+    dtype: DType = "float32",
     *,
     usm_type: Literal["device", "shared", "host"] = "device",
     device: Any = None,

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sycl_ext._devices.device import Device
 
@@ -17,6 +20,19 @@ class Library(Protocol[Result_co]):
 
     @property
     def from_dlpack(self) -> Callable[..., Result_co]: ...
+
+
+class NumPyModule(Protocol):
+    """The module ``numpy``, known by its class of arrays.
+
+    The result of its ``from_dlpack`` is declared as an array of numbers or booleans, which supports
+    no arithmetic.
+    """
+
+    @property
+    def from_dlpack(self) -> Callable[..., NDArray[Any]]: ...
+    @property
+    def ndarray(self) -> type[np.ndarray[Any, Any]]: ...
 
 
 ADevice: TypeAlias = Device | int | tuple[int, int] | Literal["cpu", "gpu", "xpu"]

@@ -19,6 +19,7 @@ from sycl_ext._tensor import indexing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sycl_ext._tensor.argument_types import DType, Number
     from sycl_ext._tensor.tensor import Tensor
 
 #: Kinds of number, each of which includes those before it, with their default dtype.
@@ -106,8 +107,8 @@ def fill(target: _core.TensorBase, value: Any) -> None:
 
 def full(
     shape: Shape,
-    fill_value: complex,
-    dtype: Any = None,
+    fill_value: Number,
+    dtype: DType | None = None,
     *,
     usm_type: UsmType = "device",
     device: Any = None,
@@ -118,7 +119,7 @@ def full(
     Parameters
     ----------
     shape : int or tuple of int
-    fill_value : bool, int, float or complex
+    fill_value : bool, int, float or complex, also as a scalar of NumPy
     dtype : optional
         As for `empty`. None: float32 for a float, complex64 for a complex number, int64 for an
         integer, bool for a bool, and the dtype of a scalar of NumPy.
@@ -147,7 +148,7 @@ def full(
 
 def ones(
     shape: Shape,
-    dtype: Any = "float32",
+    dtype: DType = "float32",
     *,
     usm_type: UsmType = "device",
     device: Any = None,

@@ -15,6 +15,7 @@ from sycl_ext._tensor.conversions import Array
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from sycl_ext._tensor.argument_types import Number
     from sycl_ext._tensor.tensor import Tensor
 
 
@@ -195,7 +196,7 @@ class Views(Array):
         _core.copy_elements(self, spread)
         return self
 
-    def fill(self, value: complex, /) -> Self:
+    def fill(self, value: Number, /) -> Self:
         """Write one number into all elements.
 
         Parameters

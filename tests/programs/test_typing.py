@@ -48,6 +48,15 @@ def test_user_program_runs():
     assert "no managed tensor at address 0" in environments.python(program)
 
 
+def test_array_program_runs():
+    pytest.importorskip("torch")
+    program = PROGRAM.with_name("array_program.py")
+    assert (
+        environments.python(f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__')")
+        == "9.0\n"
+    )
+
+
 def test_package_has_a_typed_marker():
     assert (Path(sx.__file__).parent / "py.typed").exists()
 
