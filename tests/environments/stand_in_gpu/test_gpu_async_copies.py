@@ -202,6 +202,27 @@ def test_async_copy_follows_the_work_of_both_queues(gpu, hold):
         assert bits(target.to_numpy()) == bits(SMALL)
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_work_on_both_sides_follows_a_pending_copy(gpu, adapter, side):
+    """A queue of the user's own writes to a side while the copy waits behind an earlier one."""
+    queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+    where = {"source": (queue, gpu), "target": (gpu, queue)}[side]
+    source, target = (sx.zeros(SMALL.shape, SMALL.dtype, device=place) for place in where)
+    earlier, given = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), pinned(SMALL, gpu)
+    source.copy_from(given)
+    sides = (source if side == "source" else target, pinned(SMALL + 1, gpu))
+    to, later = (dpctl.memory.as_usm_memory(x) for x in sides)
+    adapter.fakegpu_set_delay_us(100_000)  # of each command on its queue
+    for _ in range(6):
+        earlier.copy_from(given, wait=False)
+    copy = target.copy_from(source, wait=False)
+    queue.memcpy_async(to, later, source.nbytes)
+    assert not copy.done()
+    target.sycl_queue.wait()
+    queue.wait()
+    assert bits(target.to_numpy()) == bits(SMALL if side == "source" else SMALL + 1)
+
+
 def test_dropped_async_copy_goes_on(gpu, hold, blocks, allocations_left):
     """Both sides live until the copy is done, and no longer."""
     a = sx.zeros(LARGE.shape, LARGE.dtype, device=gpu)

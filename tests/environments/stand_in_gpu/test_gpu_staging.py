@@ -75,6 +75,17 @@ def test_threads_of_the_host_copy_the_same_elements(gpu, plan, threads, key):
     assert bits(sx.as_tensor(apart, device=gpu).to_numpy()) == bits(apart)
 
 
+def test_fetch_of_gaps_fits_into_a_block(gpu, adapter, plan):
+    """The elements alone would fit into one."""
+    array = values((1024, 4096), "uint8")
+    tensor = sx.as_tensor(array, device=gpu)
+    plan(MIB, 3, 1)
+    before = adapter.fakegpu_copies()
+    back = tensor[:, :1024].to_numpy()
+    assert adapter.fakegpu_copies() - before >= 4
+    assert bits(back) == bits(array[:, :1024])
+
+
 def test_copies_of_several_threads_at_once(gpu, plan):
     """The helpers take one job at a time; the other copies do without."""
     plan(MIB, 3, 4)
