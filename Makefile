@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint lint-workflows architecture graph test test-left-out test-long test-interop test-processes
-.PHONY: neo neo-long distributions nightly bare bench generate format clean distclean
+.PHONY: neo neo-long newest-compilers distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
 
@@ -30,6 +30,7 @@ help:
 	@echo "make test-left-out  the tests that it has left out, when what they need is installed"
 	@echo "make test-long     the tests that are not for every day (5 minutes)"
 	@echo "make neo           Intel's real driver without a GPU, and PoCL 7 (4 minutes)"
+	@echo "make newest-compilers  the package with g++ of Debian sid, each file with its clang and libc++ (3 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
@@ -141,12 +142,17 @@ test-long: setup
 	$(BIN)/python -m pytest -n $(WORKERS) -m long hardware/tests $(PYTEST_OPTIONS)
 
 NEO_TESTS := $(patsubst %,tests/environments/test_%.py,environments driver_answers driver_reports)
-# Intel's real driver without a GPU, and PoCL 7, from Debian sid, without root. Where they cannot be fetched, one line
-# says that nothing was tested.
+# Begins a command that needs packages of Debian sid. Where they cannot be fetched, one line says that nothing was
+# tested.
+from-sid = code=0; $(BIN)/python tests/support/real_drivers/build.py || code=$$?; \
+	if [ $$code = 3 ]; then exit 0; elif [ $$code != 0 ]; then exit $$code; fi;
+# Intel's real driver without a GPU, and PoCL 7, without root.
 neo: setup
-	@code=0; $(BIN)/python tests/support/real_drivers/build.py || code=$$?; \
-	if [ $$code = 3 ]; then exit 0; elif [ $$code != 0 ]; then exit $$code; fi; \
-	SYCL_EXT_NEO=1 $(BIN)/python -m pytest -n 2 $(NEO_TESTS) $(PYTEST_OPTIONS)
+	@$(from-sid) SYCL_EXT_NEO=1 $(BIN)/python -m pytest -n 2 $(NEO_TESTS) $(PYTEST_OPTIONS)
+
+# The package built with the newest g++, and each file by itself with clang and libc++: no include is borrowed.
+newest-compilers: setup
+	@$(from-sid) $(BIN)/python tests/support/real_drivers/compilers.py
 
 # The tests of real drivers that are marked `long`.
 neo-long:

@@ -43,13 +43,14 @@ def test_unreachable_mirror_is_a_warning_on_github(nowhere, monkeypatch, capfd):
     assert capfd.readouterr().out.startswith("::warning title=make neo::NOTHING WAS TESTED")
 
 
+@pytest.mark.parametrize("target", ["neo", "newest-compilers"])
 @pytest.mark.parametrize(("code", "ends"), [(build.UNREACHABLE, 0), (1, 2)])
-def test_make_neo_succeeds_only_where_the_mirror_is_unreachable(code, ends, tmp_path):
+def test_make_succeeds_only_where_the_mirror_is_unreachable(code, ends, target, tmp_path):
     """Another failure of the build is one of the gate."""
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
     python.write_text(f"#!/bin/sh\nexit {code}\n")
     python.chmod(0o755)
-    command = ["make", "-o", "setup", "neo", f"BIN={python.parent}"]
+    command = ["make", "-o", "setup", target, f"BIN={python.parent}"]
     done = subprocess.run(command, cwd=environments.ROOT, capture_output=True)
     assert done.returncode == ends

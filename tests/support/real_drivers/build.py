@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fetch the real drivers, and say which environment makes a process see their devices.
 
-    python tests/support/real_drivers/build.py      # the first step of `make neo`
+    python tests/support/real_drivers/build.py      # the first step of `make neo` and others
 
 Touches `build/neo` of the checkout, and makes `python-on-sid` in the virtual environment.
 """
@@ -27,6 +27,8 @@ SID = FOLDER / "sid"
 LOADER = FOLDER / "loader"
 VERSIONS = FOLDER / "versions.json"  # written last
 PACKAGES = ("libze-intel-gpu1", "libze1", "intel-opencl-icd", "pocl-opencl-icd", "llvm-spirv-21")
+#: For `compilers.py`.
+COMPILERS = ("g++", "clang", "libc++-dev")
 #: The code that `make neo` ends with success for: the drivers cannot be fetched here.
 UNREACHABLE = 3
 #: Names for the log.
@@ -65,12 +67,18 @@ def build() -> dict[str, str]:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not VERSIONS.exists():
+        if not _is_complete():
             shutil.rmtree(SID, ignore_errors=True)
-            versions = debian.unpack(PACKAGES, SID)
+            versions = debian.unpack(PACKAGES, COMPILERS, SID)
             VERSIONS.write_text(json.dumps(versions, indent=2) + "\n")
         _build_loader()
         return json.loads(VERSIONS.read_text())
+
+
+def _is_complete() -> bool:
+    """Whether all packages are there; an earlier checkout may have fetched fewer."""
+    known = json.loads(VERSIONS.read_text()) if VERSIONS.exists() else {}
+    return known.keys() >= {*PACKAGES, *COMPILERS}
 
 
 def _build_loader() -> None:
@@ -98,7 +106,8 @@ def python() -> str:
     return str(debian.python(SID))
 
 
-def _cpu() -> Path:
+def cpu_driver() -> Path:
+    """The OpenCL driver of the CPU, from its wheel."""
     return installed("intel-opencl-rt", "lib/libintelocl.so")
 
 
@@ -107,7 +116,7 @@ def level_zero(adapter: str, card: str) -> dict[str, str]:
     build()
     folders = debian.libraries(SID)
     return {
-        **opencl(_cpu()),
+        **opencl(cpu_driver()),
         **NO_DEVICE,
         **CARDS[card],
         **TWO_CARDS,
@@ -122,7 +131,7 @@ def opencl_gpus() -> dict[str, str]:
     build()
     driver = debian.libraries(SID) / "intel-opencl" / "libigdrcl.so"
     return {
-        **opencl(_cpu(), driver),
+        **opencl(cpu_driver(), driver),
         **NO_DEVICE,
         **CARDS["pvc"],
         **TWO_CARDS,
@@ -150,8 +159,8 @@ def main() -> int:
         versions = build()
     except debian.UnreachableError as error:
         warning = (
-            "NOTHING WAS TESTED on Intel's real driver and PoCL 7, which come from "
-            f"{debian.MIRROR}: {error}"
+            "NOTHING WAS TESTED on Intel's real driver and PoCL 7, or with sid's compilers, which "
+            f"come from {debian.MIRROR}: {error}"
         )
         print(f"WARNING: {warning}", file=sys.stderr)
         if "GITHUB_ACTIONS" in os.environ:

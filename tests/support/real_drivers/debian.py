@@ -17,8 +17,8 @@ from pathlib import Path
 
 MIRROR = "http://deb.debian.org/debian"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-#: Dependencies that the drivers do not need: compilers of C, headers, and a loader of OpenCL
-#: drivers, which would come before that of the wheels.
+#: Dependencies of the drivers that they do not need: compilers of C, headers, and a loader of
+#: OpenCL drivers, which would come before that of the wheels.
 UNUSED = re.compile(
     r"ocl-icd-.*|.*clang.*|.*-dev|.*-bin|.*binutils.*|.*-tools|"
     r"lib(asan|tsan|ubsan|lsan|hwasan|objc|gprofng|ctf|itm|gomp|quadmath).*"
@@ -46,10 +46,12 @@ class UnreachableError(Exception):
     """The packages cannot be fetched here."""
 
 
-def unpack(packages: tuple[str, ...], folder: Path) -> dict[str, str]:
+def unpack(drivers: tuple[str, ...], compilers: tuple[str, ...], folder: Path) -> dict[str, str]:
     """Fetch the packages and what they depend on, unpack them, and return their versions."""
     apt = folder.with_name(f"{folder.name}.apt")
-    names = _closure(packages, apt)
+    _make_apt(apt)
+    names = {name for name in _closure(drivers, apt) if not UNUSED.fullmatch(name)}
+    names.update(_closure(compilers, apt))
     archives = apt / "archives"
     archives.mkdir(exist_ok=True)
     _apt(apt, "apt-get", "-q", "download", *names, cwd=archives)
@@ -61,8 +63,8 @@ def unpack(packages: tuple[str, ...], folder: Path) -> dict[str, str]:
     return dict(file.name.split("_")[:2] for file in debs)
 
 
-def _closure(packages: tuple[str, ...], apt: Path) -> list[str]:
-    """The names of the packages that a machine without any package would get."""
+def _make_apt(apt: Path) -> None:
+    """A folder with the lists of sid, in which no package is installed."""
     for name in (
         "etc/apt.conf.d",
         "etc/preferences.d",
@@ -75,9 +77,12 @@ def _closure(packages: tuple[str, ...], apt: Path) -> list[str]:
     signed = f"[signed-by={KEYS}] " if Path(KEYS).exists() else ""
     (apt / "etc" / "sources.list").write_text(f"deb {signed}{MIRROR} sid main\n")
     _apt(apt, "apt-get", "-q", "update", "--error-on=any")
+
+
+def _closure(packages: tuple[str, ...], apt: Path) -> list[str]:
+    """The names of the packages that a machine without any package would get."""
     listed = _apt(apt, "apt-get", "-q", "install", "--simulate", *packages)
-    names = re.findall(r"^Inst (\S+)", listed, re.MULTILINE)
-    return [name for name in names if not UNUSED.fullmatch(name)]
+    return re.findall(r"^Inst (\S+)", listed, re.MULTILINE)
 
 
 def _apt(apt: Path, *command: str, cwd: Path | None = None) -> str:
@@ -102,16 +107,20 @@ def libraries(folder: Path) -> Path:
     return folder / "usr" / "lib" / "x86_64-linux-gnu"
 
 
-def launcher(folder: Path, program: Path, script: Path) -> Path:
+def launcher(
+    folder: Path, program: Path, script: Path, *options: str, name: Path | str = "$0"
+) -> Path:
     """Make a script that starts a program with the libraries of the folder.
 
     The program is told the name of the script as its own, so that Python, which starts other
-    processes by `sys.executable`, starts them in the same way.
+    processes by `sys.executable`, starts them in the same way. A compiler, which looks for its
+    files next to itself, is told another `name`.
     """
     folders = libraries(folder)
     loader = f'"{folders}/ld-linux-x86-64.so.2" --library-path "{folders}"'
     unfinished = script.with_name(f"{script.name}.{os.getpid()}")
-    unfinished.write_text(f'#!/bin/sh\nexec {loader} --argv0 "$0" "{program}" "$@"\n')
+    given = "".join(f'"{option}" ' for option in options)
+    unfinished.write_text(f'#!/bin/sh\nexec {loader} --argv0 "{name}" "{program}" {given}"$@"\n')
     unfinished.chmod(0o755)
     unfinished.replace(script)
     return script
