@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/first_made.hpp"
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/lock.hpp"
 #include "base/thread.hpp"
 
@@ -66,7 +66,7 @@ FirstMade<Helper, true> helpers;  // a child does not have the thread
 
 // Whether a signal may end a wait of the calling thread.
 bool is_interruptible() noexcept {
-  const Interpreter* const python = interpreter;
+  const Host* const python = host;
   return python && python->is_interruptible();
 }
 
@@ -79,7 +79,7 @@ void look_for_signals() {
   if (!is_interruptible()) return;
   const int process = process_generation;
   try {
-    interpreter.load()->handle_signals();
+    host.load()->handle_signals();
   } catch (...) {
     ++interrupted;
     throw;

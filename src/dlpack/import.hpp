@@ -3,7 +3,7 @@
 // third party's struct is checked here, before any of it is believed.
 #pragma once
 
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "dlpack/export.hpp"
 
 namespace sycl_ext {
@@ -40,7 +40,7 @@ void call_deleter(void* object) {
     if (managed->deleter) managed->deleter(managed);  // NULL is allowed: nothing to release
   };
   const bool is_ours = own_export(static_cast<Managed*>(object));
-  const Interpreter* const python = is_ours ? nullptr : interpreter.load();
+  const Host* const python = is_ours ? nullptr : host.load();
   if (python) {
     python->call_deleter(call, object);
   } else {

@@ -46,14 +46,7 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
   return paths;
 }
 
-// Makes the process check the rules of the GIL: no call of the runtime that can wait is made with
-// it, and a number that the collector reads rises only with it.  After the interpreter has ended,
-// no thread holds the GIL, and the second rule does not apply.
-bool may_raise_keepers() noexcept { return is_current() || !python_is_alive(); }
-void check_gil() noexcept {
-  check_gil_at_runtime_calls(holds_gil);
-  is_gil_held = may_raise_keepers;
-}
+bool may_add_keeper() noexcept { return is_current() || !python_is_alive(); }
 
 bool ask_handler_for_room(const Entry& limited, std::size_t nbytes) {
   const auto ask = [&] {
@@ -69,17 +62,24 @@ bool ask_handler_for_room(const Entry& limited, std::size_t nbytes) {
 }  // namespace
 
 void bind_devices(py::module_& m) {
-  static const Interpreter python{release_gil_if_held, take_gil,      call_deleter_of_others,
-                                  lacks_gil,           takes_signals, handle_signals};
-  interpreter = &python;
+  static const Host python{release_gil_if_held,
+                           take_gil,
+                           lacks_gil,
+                           holds_gil,
+                           may_add_keeper,
+                           call_deleter_of_others,
+                           takes_signals,
+                           handle_signals,
+                           find_events_of_dpctl,
+                           shared_queue_of_dpctl,
+                           ask_handler_for_room};
+  host = &python;
   m.def("end_deleters", &end_deleters);
-  answer_for_dpctl();
-  make_room = ask_handler_for_room;
 #ifndef NDEBUG
-  check_gil();
+  checks_gil = true;
 #endif
   py::module_ tests = m.def_submodule("_test");
-  tests.def("check_gil", &check_gil);
+  tests.def("check_gil", [] { checks_gil = true; });
   tests.def("call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); });
   tests.def("waits_of_main_thread", &waits_of_main_thread);
   tests.def("interrupted_waits", &interrupted_waits);

@@ -10,7 +10,7 @@
 
 namespace sycl_ext {
 
-// The implementation of Interpreter::call_deleter.  A pending exception stays set, and one that the
+// The implementation of Host::call_deleter.  A pending exception stays set, and one that the
 // deleter sets is cleared.
 void call_deleter_of_others(void (*deleter)(void*), void* object);
 

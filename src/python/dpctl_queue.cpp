@@ -136,18 +136,18 @@ PyRef shared_queue(const Entry& entry) {
 }
 
 PyRef shown_queue(const Entry& entry) {
-  if (!entry.python_side) {
+  if (!entry.shown_queue) {
     const PyRef shared = shared_queue(entry);
     PyRef made = make_dpctl_queue(address_of_queue(shared.get()));
-    if (entry.python_side) return PyRef(Py_NewRef(static_cast<PyObject*>(entry.python_side)));
-    entry.python_side = made.release();
+    if (entry.shown_queue) return PyRef(Py_NewRef(static_cast<PyObject*>(entry.shown_queue)));
+    entry.shown_queue = made.release();
   }
-  return PyRef(Py_NewRef(static_cast<PyObject*>(entry.python_side)));
+  return PyRef(Py_NewRef(static_cast<PyObject*>(entry.shown_queue)));
 }
 
 void notice_released_queue(const Memory& memory) noexcept {
   if (!memory->use.is_queue_shown() || memory->own_queue) return;
-  auto* const queue = static_cast<PyObject*>(memory->entry->python_side);
+  auto* const queue = static_cast<PyObject*>(memory->entry->shown_queue);
   if (queue && Py_REFCNT(queue) == 1) memory->use.take_queue_back();
 }
 
@@ -156,7 +156,7 @@ Queue queue_of_dpctl(PyObject* object) {
   return Queue::from_address(address_of_queue(object));
 }
 
-static void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events) {
+void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events) {
   const auto ask = [&] {
     if (!PyErr_Occurred()) {
       add_noted_events(queue, events);
@@ -175,7 +175,7 @@ static void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events)
   fail(Error::Kind::runtime, "dpctl did not return the pending work of a queue");
 }
 
-static Queue shared_queue_without_gil(const Entry& entry) {
+Queue shared_queue_of_dpctl(const Entry& entry) {
   const auto fetch = [&] {
     Queue queue = queue_of_dpctl(shared_queue(entry).get());
     if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
@@ -185,11 +185,6 @@ static Queue shared_queue_without_gil(const Entry& entry) {
     fail(Error::Kind::runtime, "dpctl returned no queue for device ", entry.id, " ('", entry.name,
          "'), or the interpreter has ended");
   });
-}
-
-void answer_for_dpctl() noexcept {
-  shared_queue_of = shared_queue_without_gil;
-  find_noted_events = find_events_of_dpctl;
 }
 
 }  // namespace sycl_ext

@@ -21,7 +21,8 @@ void notice_released_queue(const Memory& memory) noexcept;
 // The queue in a dpctl.SyclQueue; empty: the object is not a dpctl.SyclQueue.  Under the GIL.
 Queue queue_of_dpctl(PyObject* object);
 
-// Connects the core to dpctl: sets the functions `shared_queue_of` and `find_noted_events`.
-void answer_for_dpctl() noexcept;
+// Of the table that the core calls (base/host.hpp).
+void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events);
+Queue shared_queue_of_dpctl(const Entry& entry);
 
 }  // namespace sycl_ext

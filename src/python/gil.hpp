@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/forced_unwind.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 
 namespace sycl_ext {
 

@@ -36,13 +36,12 @@ PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
   return nullptr;
 }
 
-// The representative of a block, in the block's field for this folder; read and written with the
-// GIL.
+// The representative of a block, which is read and written with the GIL.
 TensorObject* representative_of(const Allocation& block) noexcept {
-  return static_cast<TensorObject*>(block.python_side);
+  return static_cast<TensorObject*>(block.representative);
 }
 void set_representative(const Allocation& block, TensorObject* object) noexcept {
-  block.python_side = object;
+  block.representative = object;
 }
 
 // The Python object that owns the memory, if only the instances that this one represents keep it

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/memory/host_registration.hpp"
 #include "tensor/staging.hpp"

@@ -7,7 +7,7 @@
 #include <sycl/detail/backend_traits_hip.hpp>
 #include <sycl/ext/oneapi/backend/hip.hpp>
 
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/process_memory.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"

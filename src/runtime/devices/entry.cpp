@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/fork.hpp"
+#include "base/host.hpp"
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/sycl/commands.hpp"
 
@@ -39,8 +40,9 @@ const Queue& Entry::extension_queue() const {
 
 const Queue& Entry::fetch_queue() const {
   return queue_.get([this] {
-    const SharedQueueOf shared = shared_queue_of;
-    Queue fetched = shared ? shared(*this) : Queue(make_queue(sycl->context, sycl->device, {}));
+    const Host* const python = host;
+    Queue fetched = python ? python->shared_queue_of(*this)
+                           : Queue(make_queue(sycl->context, sycl->device, {}));
     fetched.share();
     return fetched;
   });

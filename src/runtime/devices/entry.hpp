@@ -96,8 +96,9 @@ class Entry final {
   const Queue& extension_queue() const;
   // The queue for extensions; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
-  // A field for src/python, which the core does not read.
-  mutable void* python_side = nullptr;
+  // The object in which Python gets the shared queue (python/dpctl_queue.cpp); the core does not
+  // read it.
+  mutable void* shown_queue = nullptr;
   // Address of this entry's sycl::device / sycl::context, valid for ever.
   const void* device_address() const noexcept;
   const void* context_address() const noexcept;
@@ -122,10 +123,5 @@ inline bool host_accessible(UsmKind kind, const Entry* entry) noexcept {
 
 // Whether two entries are bound to one sycl::context.
 bool same_context(const Entry& a, const Entry& b) noexcept;
-
-// Returns dpctl's queue for Entry::queue(); nullptr: there is no Python (the C++ tests). It is
-// called without a lock, with or without the GIL, and may throw.
-using SharedQueueOf = Queue (*)(const Entry& entry);
-inline std::atomic<SharedQueueOf> shared_queue_of{nullptr};
 
 }  // namespace sycl_ext

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/lock.hpp"
 #include "base/waiting.hpp"
 #include "runtime/devices/entry_handles.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/devices/level_zero.hpp"
 #include "runtime/memory/usm_pointers.hpp"

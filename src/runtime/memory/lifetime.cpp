@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/lock.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/sycl/runtime_call.hpp"
@@ -90,7 +90,7 @@ void NamedQueues::exchange_list(QueueList list, const BlockUse& use,
 // queue.
 bool Lifetime::defers_owner() const noexcept {
   if (owner != BlockOwner::other_code || is_freeing()) return false;
-  const Interpreter* const python = interpreter;
+  const Host* const python = host;
   return python && (is_in_runtime() || python->lacks_gil());
 }
 

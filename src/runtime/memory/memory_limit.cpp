@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/scope_exit.hpp"
 #include "base/waiting.hpp"
 #include "runtime/devices/device_table.hpp"
@@ -52,8 +52,8 @@ bool is_handler_in_other_thread() noexcept {
 enum class Answer { has_freed, has_nothing, in_other_thread };
 
 Answer ask_handler(const Entry& entry, std::size_t nbytes) {
-  const MakeRoom ask = make_room;
-  if (!ask || is_asking) return Answer::has_nothing;
+  const Host* const python = host;
+  if (!python || is_asking) return Answer::has_nothing;
   int runs_in = handler_runs_in;
   if (runs_in == process_generation) return Answer::in_other_thread;
   if (!handler_runs_in.compare_exchange_strong(runs_in, process_generation)) {
@@ -66,8 +66,8 @@ Answer ask_handler(const Entry& entry, std::size_t nbytes) {
     ++handler_ends;
   });
   const Entry& root = *find_entry(entry.root_id);
-  if (ask(entry, nbytes)) return Answer::has_freed;
-  if (&root != &entry && ask(root, nbytes)) return Answer::has_freed;
+  if (python->make_room(entry, nbytes)) return Answer::has_freed;
+  if (&root != &entry && python->make_room(root, nbytes)) return Answer::has_freed;
   return Answer::has_nothing;
 }
 

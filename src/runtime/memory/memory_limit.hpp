@@ -31,10 +31,4 @@ struct PassedLimit {
 };
 PassedLimit passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
 
-// Asks the program to free memory before an allocation fails.  True: the allocation tries again.
-// nullptr: the program has set no handler.  It is called without a lock, with or without the GIL,
-// and may throw.
-using MakeRoom = bool (*)(const Entry& limited, std::size_t nbytes);
-inline std::atomic<MakeRoom> make_room{nullptr};
-
 }  // namespace sycl_ext

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/lock.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/devices/entry_handles.hpp"

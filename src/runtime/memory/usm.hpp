@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "runtime/devices/entry.hpp"
 #include "runtime/memory/block_pool.hpp"
 #include "runtime/memory/lifetime.hpp"
@@ -39,8 +39,9 @@ class Allocation final : public Lifetime {
   // The block that is kept by the owner of this block (keep_memory); nullptr: the owner keeps no
   // block, or there is no owner.
   const Allocation* kept_block() const noexcept;
-  // A field for src/python, which the core does not read.
-  mutable void* python_side = nullptr;
+  // The instance that stands for the block in Python's garbage collector
+  // (python/tensor_object.cpp); the core does not read it.
+  mutable void* representative = nullptr;
   // Whether this is host memory from allocate_host().
   bool is_host_copy() const noexcept { return is_ours() && !entry; }
   // Whether the block belongs to a private context.  Where every context of a driver knows every

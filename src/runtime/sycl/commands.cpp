@@ -8,7 +8,7 @@
 
 #include "base/first_made.hpp"
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/lock.hpp"
 #include "base/scope_exit.hpp"
 #include "base/waiting.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/waiting.hpp"
 #include "runtime/sycl/commands.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/lock.hpp"
 #include "base/waiting.hpp"
 #include "runtime/sycl/commands.hpp"
@@ -178,8 +178,8 @@ Owner Queue::new_reference() const {
 // libsycl keeps the order of the commands on an in-order queue.
 std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
-  const FindNotedEvents find = find_noted_events;
-  if (find && !in_order()) find(*this, &events);
+  const Host* const python = host;
+  if (python && !in_order()) python->find_noted_events(*this, &events);
   for (const Event& event : events) event.state()->noted_on = state_;
   return events;
 }

@@ -10,7 +10,6 @@
 // adapter keeps a queue locked while the queue itself is waited for.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -54,7 +53,7 @@ class Queue {
   Owner new_reference() const;
 
   // Whether all submitted work is over.  `unknown` also if a command has failed, because only a
-  // wait reports the error.  It throws only what Python raises in `find_noted_events`.
+  // wait reports the error.  It throws only what Host::find_noted_events throws.
   Work work(How how) const;
   // Blocks until all work submitted so far is done, or Ctrl-C. Raises asynchronous errors of that
   // work.
@@ -104,11 +103,5 @@ class Queue {
 
   std::shared_ptr<QueueState> state_;
 };
-
-// Appends the events that users of an out-of-order queue have noted for their commands, which only
-// Python knows.  nullptr: no code notes events.  It is called without a lock, with or without the
-// GIL, and may throw.
-using FindNotedEvents = void (*)(const Queue& queue, std::vector<Event>* events);
-inline std::atomic<FindNotedEvents> find_noted_events{nullptr};
 
 }  // namespace sycl_ext

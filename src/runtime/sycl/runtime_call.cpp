@@ -9,7 +9,7 @@
 
 #include "base/forced_unwind.hpp"
 #include "base/fork.hpp"
-#include "base/interpreter.hpp"
+#include "base/host.hpp"
 #include "base/lock.hpp"
 
 namespace sycl_ext {
@@ -17,7 +17,6 @@ namespace sycl_ext {
 namespace {
 
 std::atomic<bool> ending{false};
-std::atomic<bool (*)() noexcept> has_gil{nullptr};  // of check_gil_at_runtime_calls()
 
 // The number of threads in a brief call, the number of calls that wait for work, and whether a
 // thread is about to fork.
@@ -103,8 +102,8 @@ void prepare_end() noexcept {
 void enter(const char* what, std::atomic<int>* count) noexcept {
   check_locks(held_locks == 0, "the SYCL runtime is called under a lock");
   prepare_end();
-  const auto holds_gil = has_gil.load(std::memory_order_relaxed);
-  if (holds_gil && holds_gil()) {
+  const Host* const python = checks_gil.load(std::memory_order_relaxed) ? host.load() : nullptr;
+  if (python && python->holds_gil()) {
     std::fprintf(stderr, "sycl_ext: %s: the SYCL runtime is called with the GIL held\n", what);
     std::abort();
   }
@@ -142,8 +141,6 @@ RuntimeCall::~RuntimeCall() {
   --own_brief;
   if (own_brief == 0) --brief;
 }
-
-void check_gil_at_runtime_calls(bool (*holds_gil)() noexcept) noexcept { has_gil = holds_gil; }
 
 bool is_in_runtime() noexcept { return own_calls > 0; }
 

@@ -58,10 +58,6 @@ auto locked_call(const char* what, Call&& call) -> decltype(call()) {
   });
 }
 
-// From now on, a call by a thread that holds the GIL ends the process, with the name of the call.
-// nullptr, the default: calls are not checked.
-void check_gil_at_runtime_calls(bool (*holds_gil)() noexcept) noexcept;
-
 // Whether the process is ending.  Then the runtime is not called, and the remaining memory is not
 // freed.
 bool is_process_ending() noexcept;
