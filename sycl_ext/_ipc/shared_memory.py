@@ -98,6 +98,15 @@ def make_block(nbytes: int) -> Block:
     room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if nbytes > room:
         raise MemoryError(f"{nbytes} bytes of shared memory are more than this machine's {room}")
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if (
+        resource.RLIM_INFINITY != limit < nbytes
+    ):  # asked before: the driver prints SIGXFSZ as a crash
+        raise MemoryError(
+            f"cannot get {nbytes} bytes of shared memory, which is a file: the files of this process "
+            f"may have at most {limit} bytes (`ulimit -f`, RLIMIT_FSIZE); before it starts, run: "
+            "ulimit -f unlimited"
+        )
     try:
         block = Block(os.memfd_create, "sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.truncate(block._descriptor, nbytes)
@@ -105,13 +114,6 @@ def make_block(nbytes: int) -> Block:
         return block.map(nbytes, readonly=False)
     except OSError as error:
         raise_if_no_descriptor(error, f"{nbytes} bytes of shared memory")
-        if error.errno == errno.EFBIG:
-            limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-            raise MemoryError(
-                f"cannot get {nbytes} bytes of shared memory, which is a file: the files of this "
-                f"process may have at most {limit} bytes (`ulimit -f`, RLIMIT_FSIZE); before it "
-                "starts, run: ulimit -f unlimited"
-            ) from error
         if error.errno in (errno.ENOMEM, errno.ENOSPC):
             raise MemoryError(f"cannot get {nbytes} bytes of shared memory: {error}") from error
         raise
