@@ -99,13 +99,11 @@ def make_block(nbytes: int) -> Block:
     if nbytes > room:
         raise MemoryError(f"{nbytes} bytes of shared memory are more than this machine's {room}")
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if (
-        resource.RLIM_INFINITY != limit < nbytes
-    ):  # asked before: the driver prints SIGXFSZ as a crash
+    if resource.RLIM_INFINITY != limit < nbytes:  # the CPU driver takes SIGXFSZ for a crash
         raise MemoryError(
-            f"cannot get {nbytes} bytes of shared memory, which is a file: the files of this process "
-            f"may have at most {limit} bytes (`ulimit -f`, RLIMIT_FSIZE); before it starts, run: "
-            "ulimit -f unlimited"
+            f"cannot get {nbytes} bytes of shared memory, which is a file: the files of this "
+            f"process may have at most {limit} bytes (`ulimit -f`, RLIMIT_FSIZE); before it "
+            "starts, run: ulimit -f unlimited"
         )
     try:
         block = Block(os.memfd_create, "sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
