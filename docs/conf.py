@@ -32,7 +32,11 @@ extensions = [
     "sphinx.ext.doctest",
     "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
 ]
+# Of a block with prompts, the button copies what was typed: neither prompts nor output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 exclude_patterns = ["_*"]
 templates_path = ["_templates"]  # of the pages that autosummary makes, one for each public name
 nitpicky = True

@@ -119,7 +119,7 @@ def full(
     Parameters
     ----------
     shape : int or tuple of int
-    fill_value : bool, int, float or complex, also as a scalar of NumPy
+    fill_value : bool, int, float or complex, of Python or NumPy
     dtype : optional
         As for `empty`. None: float32 for a float, complex64 for a complex number, int64 for an
         integer, bool for a bool, and the dtype of a scalar of NumPy.
