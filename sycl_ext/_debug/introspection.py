@@ -46,7 +46,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
     ValueError
         If the memory at the address is not readable. Its contents are not verified.
     TypeError
-        If the address is not an int.
+        If the address is not an int, or `versioned` is not a bool.
 
     Examples
     --------
@@ -61,12 +61,17 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
             f"address is of type {type(address).__name__}; it must be an int, the address of a "
             "DLManagedTensorVersioned or DLManagedTensor"
         )
+    if not isinstance(versioned, bool):
+        raise TypeError(
+            f"versioned is of type {type(versioned).__name__}; it must be True, for a "
+            "DLManagedTensorVersioned, or False, for a DLManagedTensor"
+        )
     if not 0 <= address < 1 << 64:
         raise ValueError(
             f"there is no managed tensor at address {address}: nothing readable is there; pass the "
             "address of a live DLManagedTensor or DLManagedTensorVersioned"
         )
-    return _core.capsule_from_pointer(address, versioned=bool(versioned))
+    return _core.capsule_from_pointer(address, versioned=versioned)
 
 
 @dataclass(frozen=True)

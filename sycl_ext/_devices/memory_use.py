@@ -21,7 +21,8 @@ class Statistics(NamedTuple):
     The numbers are read one after the other, and other threads may allocate meanwhile.
     """
 
-    #: Bytes of the live blocks, including blocks that will be freed when work on them is done.
+    #: Bytes of the live blocks, including blocks that will be freed when work on them is done. A
+    #: block may be larger than its tensor: the sizes of blocks are rounded up, for reuse.
     live_bytes: int
     #: The maximum of `live_bytes` so far.
     peak_bytes: int

@@ -47,6 +47,11 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     ValueError
         If it is out of the range of the dtype.
     """
+    if isinstance(value, np.inexact) and not is_number(value):
+        raise TypeError(
+            f"the value is of dtype {value.dtype}, which is not exchanged; pass a Python number, "
+            "such as float(value)"
+        )
     if not is_number(value):
         raise TypeError(
             f"the value is a {type(value).__name__}, and must be a number; an array of the same "

@@ -135,6 +135,11 @@ CASES = {
         "no value": (lambda: sx.full(3), TypeError, "fill_value"),
         "a list": (lambda: sx.full(2, [1, 2]), TypeError, "must be a number"),
         "a text": (lambda: sx.full(2, "1", "int8"), TypeError, "must be a number"),
+        "a long double": (
+            lambda: sx.full(2, np.longdouble(0.1), "float64"),
+            TypeError,
+            "of dtype float128, which is not exchanged",
+        ),
         "another kind": (lambda: sx.full(2, 1.5, "int8"), TypeError, "kind int"),
         "out of range": (lambda: sx.full(2, 300, "int8"), ValueError, "-128 to 127"),
         "no dtype": (lambda: sx.full(3, 1, "flaot"), TypeError, "flaot"),
@@ -216,6 +221,11 @@ CASES = {
     "dlpack.capsule_from_pointer": {
         "NULL": (lambda: dlpack.capsule_from_pointer(0), ValueError, "address 0"),
         "no number": (lambda: dlpack.capsule_from_pointer("x"), TypeError, "is of type str"),
+        "a tensor for versioned": (
+            lambda: dlpack.capsule_from_pointer(0, versioned=sx.zeros(3)),
+            TypeError,
+            "versioned is of type Tensor",
+        ),
         "positional version": (lambda: dlpack.capsule_from_pointer(8, True), TypeError, "argument"),
     },
     "memory.live_exports": {"an argument": (lambda: memory.live_exports(1), TypeError, "argument")},
