@@ -398,18 +398,6 @@ def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
 def native_stream(entry: Entry, /) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
-def watch_requests(handed: object, requests: list[object], /) -> None:
-    """Has a tensor record its use by a consumer in a list, until `unwatch_requests`.
-
-    None in the list: the memory was requested. True: it was taken. A capsule: this one was returned.
-    """
-
-def unwatch_requests(handed: object, /) -> None:
-    """Ends the record of `watch_requests`."""
-
-def note_request(tensor: TensorBase, /) -> None:
-    """Records that the memory of a watched tensor was requested."""
-
 def lease_of(tensor: TensorBase, /) -> Any:
     """The lease that `open_ipc` was given for the memory; None: it is not from there."""
 
@@ -498,18 +486,112 @@ def set_hooks(
     copy_refused_error: type[Exception],
     sycl_error: type[Exception],
     is_refusal: Callable[[Exception], bool],
+    rules: dict[str, tuple[str, ...]],
     trace: bool,
 ) -> None:
     """Sets the parts of the Python package that the core uses; called once, by the package."""
 
-def set_exchange_hooks(fields: dict[str, Any], max_alignment: SupportsIndex, /) -> None:
-    """Sets the functions that decide for `exchange`, and that carry a decision out; called once.
+def set_exchange_hooks(fields: dict[str, Any], /) -> None:
+    """Sets the functions that decide for `exchange`, and that carry a decision out; called once."""
 
-    `max_alignment` is the largest one that a decision asks about.
-    """
+def require_same_memory(array: Any, handed: Any, /) -> None:
+    """Raises CopyRefusedError if a library's array is not at the address that it was handed."""
 
-def array_facts(tensor: TensorBase, /) -> int:
-    """What a decision of `exchange` may know of a tensor: the fields of `ArrayFacts`."""
+RELATIONS: tuple[str, ...]  # the names of the members of rules.Relation
+
+class ArrayFacts:
+    """The facts of an array that a decision of the exchange may depend on."""
+
+    def __init__(
+        self,
+        *,
+        entry: SupportsIndex | None = None,
+        root: SupportsIndex | None = None,
+        usm_type: str = "system",
+        default_context: bool = False,
+        on_host: bool = False,
+        host_reachable: bool = False,
+        readonly: bool = False,
+        reversed: bool = False,
+        c_contiguous: bool = True,
+        f_contiguous: bool = True,
+        empty: bool = False,
+        own_queue: bool = False,
+        dtype: str = "float32",
+        ndim: SupportsIndex = 1,
+        alignment: SupportsIndex = 64,
+    ) -> None: ...
+    @property
+    def entry(self) -> int | None: ...
+    @property
+    def root(self) -> int | None: ...
+    @property
+    def usm_type(self) -> str: ...
+    @property
+    def default_context(self) -> bool: ...
+    @property
+    def on_host(self) -> bool: ...
+    @property
+    def host_reachable(self) -> bool: ...
+    @property
+    def readonly(self) -> bool: ...
+    @property
+    def reversed(self) -> bool: ...
+    @property
+    def c_contiguous(self) -> bool: ...
+    @property
+    def f_contiguous(self) -> bool: ...
+    @property
+    def empty(self) -> bool: ...
+    @property
+    def own_queue(self) -> bool: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def alignment(self) -> int: ...
+
+class Request:
+    """What a consumer asks for, completed with what the device table knows of the device."""
+
+    def __init__(
+        self,
+        device: tuple[int, int],
+        /,
+        *,
+        ours: bool = False,
+        versioned: bool = True,
+        root_only: bool = False,
+        any_strides: bool = False,
+        usm_type: str | None = None,
+        known: bool = True,
+        has_usm: bool = True,
+        direct: bool = True,
+        system_usm: bool = False,
+        right_kind: bool = True,
+    ) -> None: ...
+    @property
+    def device(self) -> tuple[int, int]: ...
+
+def array_facts(tensor: TensorBase, /) -> ArrayFacts:
+    """The facts of a tensor."""
+
+def request_for(
+    facts: ArrayFacts,
+    device: tuple[int, int] | None,
+    /,
+    *,
+    ours: bool = False,
+    versioned: bool = True,
+    root_only: bool = False,
+    any_strides: bool = False,
+    usm_type: str | None = None,
+) -> Request:
+    """A request for memory on a DLPack device; None: on that of ``__dlpack_device__``."""
+
+def relation(facts: ArrayFacts, request: Request, /) -> str:
+    """The name of the relation of an array to a request."""
 
 def synchronize(tensor: TensorBase, /) -> None:
     """Waits for the pending work on the tensor's queue."""

@@ -173,7 +173,7 @@ def consumers() -> str:
                 *(row.readonly, row.strides, row.reason),
             )
             for row in CONSUMERS
-            if row.entry
+            if row.importer
         ),
     )
 

@@ -24,16 +24,6 @@ Wrapped wrapped(Imported&& imported) {
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  m.def("watch_requests",
-        [](const py::object& handed, const py::typing::List<py::object>& requests) {
-          watch_requests(handed.ptr(), requests.ptr());
-        });
-  m.def("unwatch_requests",
-        [](const py::object& handed) { watch_requests(handed.ptr(), nullptr); });
-  m.def("note_request", [](const py::object& tensor) {
-    (void)tensor_of(tensor.ptr());
-    note_request(tensor.ptr(), Py_None);
-  });
   m.def("live_exports", &live_exports);
   py::class_<ExportMark, std::shared_ptr<ExportMark>>(m, "ExportMark")
       .def(py::init<>())

@@ -6,8 +6,9 @@
 #include "python/bind_devices.hpp"
 #include "python/bind_dlpack.hpp"
 #include "python/bind_ipc.hpp"
+#include "python/bind_rules.hpp"
 #include "python/bind_tensors.hpp"
-#include "python/decisions.hpp"
+#include "python/exchange.hpp"
 #include "python/functions.hpp"
 #include "python/host_arrays.hpp"
 #include "runtime/devices/device_table.hpp"
@@ -22,7 +23,7 @@ void bind_hooks(py::module_& m) {
   });
   const auto set_hooks = [](const py::dict& fields, const py::object& copy_refused_error,
                             const py::object& sycl_error, const py::object& is_refusal,
-                            bool trace) {
+                            const py::dict& rules, bool trace) {
     using sycl_ext::hooks;
 #define SYCL_EXT_TAKE(name) hooks.name = py::object(fields[#name]).release().ptr()
     SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
@@ -37,17 +38,20 @@ void bind_hooks(py::module_& m) {
     sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
     sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
     sycl_ext::is_refusal = is_refusal.inc_ref().ptr();
+    sycl_ext::set_rules(rules);
   };
   m.def("set_hooks", set_hooks, py::arg("fields"), py::pos_only(), py::kw_only(),
         py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("is_refusal"),
-        py::arg("trace"));
-  m.def("set_exchange_hooks", [](const py::dict& fields, std::uintptr_t max_alignment) {
+        py::arg("rules"), py::arg("trace"));
+  m.def("set_exchange_hooks", [](const py::dict& fields) {
     const auto take = [&fields](const char* name) {
       return py::object(fields[name]).release().ptr();
     };
-    sycl_ext::exchange_hooks = {take("resolve"), take("decide"), take("carry_out"), max_alignment};
+    sycl_ext::exchange_hooks = {take("read_target"), take("decide"), take("run_attempts")};
   });
-  m.def("array_facts", &sycl_ext::array_facts);
+  m.def("require_same_memory", [](const py::object& array, const py::object& handed) {
+    sycl_ext::require_same_memory(array.ptr(), handed.ptr());
+  });
   py::list names;
   for (const sycl_ext::DType& dtype : sycl_ext::dtypes) {
     names.append(py::make_tuple(dtype.name, dtype.kind, dtype.itemsize(), dtype.code));
@@ -100,6 +104,7 @@ PYBIND11_MODULE(core_of_main_interpreter, m) {
   sycl_ext::bind_tensors(m);
   sycl_ext::bind_dlpack(m);
   sycl_ext::bind_ipc(m);
+  sycl_ext::bind_rules(m);
   bind_hooks(m);
   add_functions(m, sycl_ext::public_functions(), "sycl_ext");
   add_functions(m, sycl_ext::private_functions(), "sycl_ext._core");

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers the decisions of `exchange`, so that a repeated exchange does not ask Python.
+// Keeps the decisions of `exchange`, so that a repeated exchange does not ask Python.
 //
-// Python makes each decision (sycl_ext/_exchange/decisions.py), from the consumer, the arguments,
-// and the facts of an array, which are the bits of a number.  The core asks for the answer once for
-// each combination of these, and keeps it together with its reads: the values that the answer
-// depends on.  Before an answer is used, the reads are repeated, so a module that was reloaded,
+// Python makes each decision (sycl_ext/_exchange/decisions.py), from a target, which it has read
+// from the consumer and device=, and from the facts of an array.  The core keeps targets by the
+// objects that were passed, and the decisions of a target by the facts.  A kept target holds as
+// long as every attribute in its `lookups` has the same value, so a module that was reloaded,
 // replaced or changed is noticed.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "python/tensor_object.hpp"
 
@@ -18,8 +16,7 @@ namespace sycl_ext {
 
 // The Python functions that make a decision, and that carry it out if the core does not.
 struct ExchangeHooks {
-  PyObject *resolve = nullptr, *decide = nullptr, *carry_out = nullptr;
-  std::uintptr_t max_alignment = 1;  // that a decision asks about, a power of two
+  PyObject *read_target = nullptr, *decide = nullptr, *run_attempts = nullptr;
 };
 inline ExchangeHooks exchange_hooks;
 
@@ -32,23 +29,15 @@ struct ExchangeRequest {
   PyObject* usm_type;   // the kind of USM that is needed on a device; None: any
 };
 
-// One read of decisions.Reads: the value of `name` in the namespace `of`, or the result of the
-// function `of`.
-struct Read {
-  PyRef of, name, value;
-};
+// The view that the core hands over by itself: decisions.View.
+enum class View : std::uint8_t { none, on_host, on_device };
 
-// Which code makes the object of the first attempt: decisions.Form.
-enum class Form : std::uint8_t { python, host_view, tensor, on_device };
-
-// decisions.Decision, with its `step`.
+// decisions.Decision.
 struct Decision {
   PyRef object;
-  Form form;
-  bool waits;
-  PyRef call, then;              // nullptr: None
-  PyRef device, copy, usm_type;  // of `on_device`
-  std::vector<Read> reads;
+  View view;
+  bool waits;        // whether work on the array must be done before the call
+  PyRef call, then;  // nullptr: None
 };
 
 struct Decided {
@@ -56,11 +45,8 @@ struct Decided {
   std::shared_ptr<const Decision> decision;
 };
 
-// Resolves the consumer, finds the memory of `x`, and decides.  If one of these steps refuses, it
+// Reads the consumer, finds the memory of `x`, and decides.  If one of these steps refuses, it
 // throws PythonError or Error.
 Decided decide_exchange(PyObject* x, const ExchangeRequest& request);
-
-// The facts of a tensor: the fields of ArrayFacts in sycl_ext/_negotiation/array_facts.py.
-std::uint64_t array_facts(const Tensor& tensor) noexcept;
 
 }  // namespace sycl_ext

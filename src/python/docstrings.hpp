@@ -116,11 +116,10 @@ inline constexpr const char* exchange =
 
 Pass an array to a consumer, in the best form that it accepts.
 
-The array itself is tried first; a consumer that refuses it gets a host view, and then a copy. A
-library refuses with any exception. A function of yours refuses with a ``BufferError``, or with
-any exception after it has requested the memory or its device (through DLPack, the buffer
-protocol or ``__sycl_usm_array_interface__``) and has not taken it. Any other exception
-propagates, and the function is not called again.
+A library is handed the array itself first; if it refuses that, a host view, and then a copy. Its
+importing function refuses by a ``BufferError``, ``TypeError``, ``ValueError``, ``RuntimeError`` or
+``AttributeError``; any other exception propagates. A function of yours is called once, with a
+`Tensor`, and its exception is its own.
 
 Arrays that are known to crash a consumer, or to make it write to read-only memory, are never
 passed to it.
@@ -134,7 +133,8 @@ consumer : module, str, callable or device
     form of a device, such as ``"cpu"``, is a device. A list of devices is used as in
     `from_dlpack`. ``(1, 0)`` is the host, for a `HostView`.
 copy : bool, optional
-    None: copy only if a view is impossible. False: never copy. True: always copy.
+    What the consumer is handed. None: a copy only if a view is impossible. False: never a copy,
+    and a library that copies is refused. True: always a copy.
 host_copy : bool
     If False, refuse instead of copying to the host.
 device : optional

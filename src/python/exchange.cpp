@@ -10,32 +10,22 @@ namespace sycl_ext {
 
 namespace {
 
-// The object to pass to a consumer, or the result if a device is the consumer.
-PyRef make_object(PyObject* source, const Decision& decision) {
+// The view to pass to a consumer.
+PyRef make_view(PyObject* source, const Decision& decision) {
   const Tensor& tensor = tensor_of(source);
-  switch (decision.form) {
-    case Form::host_view:
-      return PyRef(wrap_tensor(as_host_view(tensor), base_of(source),
-                               reinterpret_cast<PyTypeObject*>(hooks.host_view_class)));
-    case Form::on_device:
-      return PyRef(
-          import_object(source, {/*dlpack_only=*/false, /*in_place=*/false, decision.copy.get(),
-                                 decision.device.get(), decision.usm_type.get()}));
-    default:
-      if (decision.waits) tensor.memory->wait_for_work();
-      return PyRef(import_object(source, {/*dlpack_only=*/false}));
+  if (decision.view == View::on_host) {
+    return PyRef(wrap_tensor(as_host_view(tensor), base_of(source),
+                             reinterpret_cast<PyTypeObject*>(hooks.host_view_class)));
   }
+  if (decision.waits) tensor.memory->wait_for_work();
+  return PyRef(import_object(source, {/*dlpack_only=*/false}));
 }
 
-// The result of the consumer; nullptr: an exception is set.
-PyObject* hand_over(PyObject* object, const Decision& decision) {
-  PyRef made(PyObject_CallOneArg(decision.call.get(), object));
-  if (!made || !decision.then) return made.release();
-  if (PyType_Check(decision.then.get())) {  // a class whose instance the array is already
-    const int is_one = PyObject_IsInstance(made.get(), decision.then.get());
-    if (is_one != 0) return is_one > 0 ? made.release() : nullptr;
-  }
-  return PyObject_CallOneArg(decision.then.get(), made.get());
+// The result of a library that was handed `view`; nullptr: an exception is set.
+PyRef hand_over(PyObject* view, const Decision& decision, const ExchangeRequest& request) {
+  PyRef array(PyObject_CallOneArg(decision.call.get(), view));
+  if (array && request.copy == Py_False) require_same_memory(array.get(), view);
+  return array;
 }
 
 // A view of a tensor of ours, if the consumer is the device on which it already is.  Empty: a
@@ -51,21 +41,38 @@ PyRef view_for_device(PyObject* x, const ExchangeRequest& request) {
 
 }  // namespace
 
+void require_same_memory(PyObject* array, PyObject* handed) {
+  const Tensor& tensor = tensor_of(handed);
+  // A capsule can be used once, by the caller.  Without elements there is no address.
+  if (PyCapsule_CheckExact(array) || tensor.size() == 0) return;
+  const ImportRequest in_place{/*dlpack_only=*/false, /*in_place=*/true, Py_False};
+  const PyRef memory(guarded<PyObject*>(nullptr, [&] { return import_object(array, in_place); }));
+  if (!memory) {
+    (void)take_exception();  // not an array, or its memory cannot be seen
+    return;
+  }
+  if (tensor_of(memory.get()).data == tensor.data) return;
+  fail(Error::Kind::copy_refused, "copy=False, but the ", Py_TYPE(array)->tp_name,
+       " that the consumer made is a copy of what it was handed; pass copy=None, or an importing "
+       "function that makes views");
+}
+
 PyObject* exchange(PyObject* x, const ExchangeRequest& request) {
   if (PyRef view = view_for_device(x, request)) return view.release();
   const Decided decided = decide_exchange(x, request);
   const Decision& decision = *decided.decision;
-  const auto carry_out = [&](PyObject* refusal) {
-    return PyObject_CallFunctionObjArgs(exchange_hooks.carry_out, decided.source.get(),
-                                        decision.object.get(), request.copy, refusal, nullptr);
-  };
-  if (decision.form == Form::python || hooks.trace) return carry_out(Py_None);
-  PyRef object = make_object(decided.source.get(), decision);
-  if (!object || !decision.call) return object.release();
-  if (PyObject* const result = hand_over(object.get(), decision)) return result;
-  const PyRef refusal = take_exception();
-  object.reset();
-  return carry_out(refusal.get());
+  PyRef refusal(Py_NewRef(Py_None));
+  if (decision.view != View::none && !hooks.trace) {
+    const PyRef view = make_view(decided.source.get(), decision);
+    if (!view || !decision.call) return Py_XNewRef(view.get());
+    if (PyRef array = hand_over(view.get(), decision, request)) {
+      if (!decision.then) return array.release();
+      return PyObject_CallOneArg(decision.then.get(), array.get());
+    }
+    refusal = take_exception();
+  }
+  return PyObject_CallFunctionObjArgs(exchange_hooks.run_attempts, decided.source.get(),
+                                      decision.object.get(), request.copy, refusal.get(), nullptr);
 }
 
 }  // namespace sycl_ext

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/producer_class.hpp"
-#include "python/routes.hpp"
+#include "rules/routes.hpp"
 #include "runtime/devices/dl_device.hpp"
 #include "runtime/sycl/runtimes.hpp"
 #include "runtime/sycl/untrusted.hpp"
@@ -71,16 +71,17 @@ struct Shared {
 // (1, 0).
 Shared shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
-  note_request(object, Py_None);
   if (!has_our_dlpack(object)) {
     fail(Error::Kind::buffer, "the class ", Py_TYPE(object)->tp_name,
          " has DLPack methods of its own, which the C exchange table would not call; pass "
          "from_dlpack(x)");
   }
-  const Route announced = route_of(tensor, {Wanted::announced});
+  const Route announced = route_of(tensor, Destination::announced, Copy::if_needed);
   if (announced == Route::view || announced == Route::host_view)
     return {tensor, tensor.dl_device()};
-  if (route_of(tensor, {Wanted::host, Py_False}) == Route::host_view) return {tensor, {kDLCPU, 0}};
+  if (route_of(tensor, Destination::host, Copy::never) == Route::host_view) {
+    return {tensor, {kDLCPU, 0}};
+  }
   fail(Error::Kind::buffer, "the '", usm_kind_name(tensor.memory->kind),
        "' memory is not bound to the default context of its device, and the host reads no view of "
        "it either (",
@@ -108,7 +109,6 @@ int from_object(void* object, DLManagedTensorVersioned** out) {
     const Shared shared = shareable(self);
     order(shared);
     *out = export_managed<DLManagedTensorVersioned>(shared.tensor, {shared.device});
-    note_request(self, Py_True);
     return 0;
   });
 }
@@ -130,7 +130,6 @@ int borrow_from_object(void* object, DLTensor* out) {
     }
     order(shared);
     write_dl_tensor(tensor, shared.device, out);
-    note_request(self, Py_True);
     return 0;
   });
 }

@@ -11,7 +11,6 @@
 #include "python/exchange.hpp"
 #include "python/host_arrays.hpp"
 #include "python/imports.hpp"
-#include "python/routes.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "tensor/copy.hpp"
 
@@ -172,7 +171,7 @@ PyObject* host_view(PyObject*, const Call& call) {
   // copied.
   if (reinterpret_cast<PyObject*>(Py_TYPE(x)) == hooks.tensor_class && !hooks.trace) {
     const Tensor& tensor = tensor_of(x);
-    if (route_of(tensor, {Wanted::host, copy}) == Route::host_view) {
+    if (route_of(tensor, Destination::host, copy_of(copy)) == Route::host_view) {
       return wrap_tensor(as_host_view(tensor), base_of(x),
                          reinterpret_cast<PyTypeObject*>(hooks.host_view_class));
     }
@@ -186,8 +185,10 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   PyObject* const copy = read_copy(values[0]);
   PyObject* const wait = values[1] ? values[1] : Py_True;
   const Tensor& tensor = tensor_of(self);
+  Limits limits;
+  limits.any_strides = true;
   const Route route =
-      wait == Py_True ? route_of(tensor, RouteRequest::of_numpy(copy)) : Route::refuse;
+      wait == Py_True ? route_of(tensor, Destination::host, copy_of(copy), limits) : Route::refuse;
   notice_released_queue(tensor.memory);
   if (route == Route::host_view) {
     tensor.memory->wait_for_work();
@@ -220,7 +221,6 @@ PyObject* to_device(PyObject* self, const Call& call) {
 // ---- __dlpack__ ---------------------------------------------------------------------------------
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
-  note_request(self, Py_None);
   const DLDevice device = tensor_of(self).dl_device();
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
 }
@@ -253,7 +253,9 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
                             (copy == Py_None || PyBool_Check(copy)) &&
                             (synchronise || ((stream == no_sync || consumer) && !tensor.on_host));
   if (is_read_here) {
-    const Route route = route_of(tensor, {Wanted::announced, copy, *versioned});
+    Limits limits;
+    limits.versioned = *versioned;
+    const Route route = route_of(tensor, Destination::announced, copy_of(copy), limits);
     if (route == Route::view || route == Route::host_view) {
       notice_released_queue(tensor.memory);
       if (synchronise) tensor.memory->wait_for_work();
@@ -270,11 +272,8 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
 PyObject* dlpack(PyObject* self, const Call& call) {
   static const Signature<4> signature{
       "__dlpack__", interned("stream", "max_version", "dl_device", "copy"), 0, 0, 0};
-  note_request(self, Py_None);
   const auto [stream, max_version, dl_device, copy] = signature.read(call, Py_None);
-  PyObject* const capsule = export_view(self, stream, max_version, dl_device, copy);
-  note_request(self, capsule);
-  return capsule;
+  return export_view(self, stream, max_version, dl_device, copy);
 }
 
 // ---- empty and zeros ----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 // The public functions that are called most often: from_dlpack, as_tensor, host_view, empty and
 // zeros, and of a tensor to_numpy, to_device, __dlpack__ and __dlpack_device__. In C++ a call costs
 // 100 ns instead of some microseconds.  These functions read their arguments and make views.  The
-// rules decide (routes.hpp), and Python does everything but views.
+// rules decide (rules/routes.hpp), and Python does everything but views.
 #pragma once
 
 #include <Python.h>

@@ -125,20 +125,17 @@ auto with_gil(const Ask& ask, const Otherwise& otherwise) -> decltype(ask()) {
 // is_refusal of sycl_ext/_negotiation/errors.py, which `set_hooks` passes.
 inline PyObject* is_refusal = nullptr;
 
-// Takes the exception that is set, as an object.  KeyboardInterrupt and similar exceptions,
-// RecursionError, and an exception that a signal handler has raised stay set, and PythonError is
-// thrown, because they are not a refusal by other code.  (After a refusal the caller tries another
-// way, so endless recursion would not end.)
+// Takes the exception that is set, as an object, if it is a refusal by other code.  Any other
+// exception stays set, and PythonError is thrown.
 inline PyRef take_exception() {
-  if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_RecursionError)) {
-    throw PythonError();
-  }
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   hang_at_thread_end([&] { PyErr_NormalizeException(&type, &value, &traceback); });
   if (traceback) PyException_SetTraceback(value, traceback);
   PyRef owned_type(type), error(value), owned_traceback(traceback);
-  if (!traceback || !is_refusal) return error;  // code in C raised it
+  // The common answer, without a call of Python.
+  if (Py_IS_TYPE(value, reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) return error;
   const PyRef answer(
       hang_at_thread_end([value] { return PyObject_CallOneArg(is_refusal, value); }));
   if (!answer) throw PythonError();

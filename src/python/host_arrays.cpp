@@ -51,7 +51,7 @@ void require_buffer_request(const Tensor& tensor, int flags) {
   if ((asks(PyBUF_C_CONTIGUOUS) && !c) || (asks(PyBUF_F_CONTIGUOUS) && !f) ||
       (asks(PyBUF_ANY_CONTIGUOUS) && !c && !f) || (!asks(PyBUF_STRIDES) && !c)) {
     fail(Error::Kind::buffer,
-         "a contiguous buffer was asked for, and the tensor is not contiguous; copy() it first");
+         "a contiguous buffer was requested, but the tensor is not contiguous; copy() it first");
   }
 }
 
@@ -59,7 +59,6 @@ void require_buffer_request(const Tensor& tensor, int flags) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  note_request(self, Py_None);
   return guarded(-1, [&] {
     const Tensor& tensor = tensor_of(self);
     require_buffer_request(tensor, flags);
@@ -87,7 +86,6 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->suboffsets = nullptr;
     view->internal = dims.release();
     view->obj = Py_NewRef(self);
-    note_request(self, Py_True);
     return 0;
   });
 }

@@ -10,7 +10,6 @@
 #include "python/dpctl_queue.hpp"
 #include "python/exchange_api_import.hpp"
 #include "python/host_arrays.hpp"
-#include "python/routes.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/sycl/runtimes.hpp"
 
@@ -164,9 +163,10 @@ PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool co
   const Tensor& tensor = tensor_of(object.get());
   // Host memory that the default device can read is viewed.
   const bool is_there =
-      request.in_place || (names_place_of(tensor, request) &&
-                           ((request.copy == Py_None && tensor.memory->kind == UsmKind::system) ||
-                            route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view));
+      request.in_place ||
+      (names_place_of(tensor, request) &&
+       ((request.copy == Py_None && tensor.memory->kind == UsmKind::system) ||
+        route_of(tensor, Destination::own_entry, copy_of(request.copy)) == Route::view));
   // dpnp reports every 0-dimensional array as read-only.  A NULL pointer does not tell the kind of
   // USM.
   const bool may_be_wrong = (tensor.readonly && tensor.layout.ndim() == 0) ||
@@ -182,7 +182,6 @@ PyObject* meet_request(PyObject* x, Imported&& imported, const ImportRequest& re
 }
 
 PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
-  note_request(x, Py_True);
   if (request.in_place) {
     return tensor_of(x).on_host ? import_slowly(x, request) : Py_NewRef(x);
   }
@@ -203,7 +202,7 @@ PyRef view_in_place(PyObject* x, const ImportRequest& request) {
   const Tensor& tensor = tensor_of(x);
   const bool is_there = names_place_of(tensor, request) || names_no_place(request);
   if (!is_there || !tensor.memory->entry ||
-      route_of(tensor, {Wanted::own_entry, request.copy}) != Route::view) {
+      route_of(tensor, Destination::own_entry, copy_of(request.copy)) != Route::view) {
     return nullptr;
   }
   // A host view of USM is imported as that USM.
@@ -216,7 +215,7 @@ PyRef view_in_place(PyObject* x, const ImportRequest& request) {
 PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& options) {
   Imported imported = consume_capsule(capsule, options.content);
   if (imported.copied && options.never_copy) {
-    fail(Error::Kind::copy_refused, "copy=False was asked for, and the ", Py_TYPE(x)->tp_name,
+    fail(Error::Kind::copy_refused, "copy=False, but the ", Py_TYPE(x)->tp_name,
          " that was asked for a view made a copy; pass copy=None to take its copy");
   }
   imported.tensor.readonly = imported.tensor.readonly || options.readonly;

@@ -9,8 +9,15 @@
 #pragma once
 
 #include "python/tensor_object.hpp"
+#include "rules/routes.hpp"
 
 namespace sycl_ext {
+
+// The argument copy=, which is None, True or False.
+inline Copy copy_of(PyObject* copy) noexcept {
+  if (copy == Py_None) return Copy::if_needed;
+  return copy == Py_True ? Copy::always : Copy::never;
+}
 
 struct ImportRequest {
   bool dlpack_only;              // as from_dlpack; else any protocol

@@ -18,7 +18,6 @@ struct TensorObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* base;
   PyObject* representative;  // nullptr: this instance is the representative
-  PyObject* requests;        // the list of watch_requests()
   const Tensor tensor;
 };
 
@@ -58,7 +57,6 @@ PyObject* visible_owner(const TensorObject* self) noexcept {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(cast(self)->base);
-  Py_VISIT(cast(self)->requests);
   Py_VISIT(cast(self)->representative);
   Py_VISIT(visible_owner(cast(self)));
   return 0;
@@ -80,7 +78,6 @@ void dealloc(PyObject* self) {
   if (!representative) set_representative(*object->tensor.memory, nullptr);  // no instance holds it
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(object->base);
-  drop(object->requests);
   {  // freeing a large block takes a while
     const Memory& memory = object->tensor.memory;
     const WithoutGil released(memory->use.has_one_handle() && memory->nbytes >= gil_threshold);
@@ -171,7 +168,7 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
     Py_DECREF(type);
     throw;
   }
-  object->weakrefs = object->requests = nullptr;
+  object->weakrefs = nullptr;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
   TensorObject* const representative = representative_of(*object->tensor.memory);
   object->representative = Py_XNewRef(reinterpret_cast<PyObject*>(representative));
@@ -227,16 +224,6 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
   if (!entry) entry = PyObject_CallFunction(hooks.numpy_dtype, "s", tensor.dtype->name);
   Py_XINCREF(entry);
   return entry;
-}
-
-void watch_requests(PyObject* object, PyObject* requests) {
-  if (!is_tensor(object)) return;
-  drop(std::exchange(cast(object)->requests, Py_XNewRef(requests)));
-}
-
-void note_request(PyObject* tensor, PyObject* what) noexcept {
-  PyObject* const requests = cast(tensor)->requests;
-  if (requests && what && PyList_Append(requests, what) < 0) PyErr_Clear();
 }
 
 void wait_without_signals(const Memory& memory) {

@@ -24,7 +24,6 @@ struct Hooks {
   hook(new_tensor_slowly);   \
   hook(to_device_slowly);    \
   hook(facts_of_class);      \
-  hook(decide);              \
   hook(shared_queue);        \
   hook(numpy_dtype);         \
   hook(make_room);           \
@@ -68,13 +67,6 @@ PyObject* base_of(PyObject* object) noexcept;
 // The Python object that owns the memory (borrowed). The owner may also be that of a block which
 // only this memory keeps.  nullptr: the owner is not a Python object, or there is no owner.
 PyObject* python_owner_of(const Memory& memory) noexcept;
-// Makes an instance record the requests of a consumer in this list; nullptr ends the recording.
-// The requests show whether a consumer refuses a form of the memory or fails for another reason.
-// Objects that are not instances record nothing.
-void watch_requests(PyObject* object, PyObject* requests);
-// Records a request: None if the memory or its device was asked for, True if the memory was taken,
-// or the capsule that was handed out.
-void note_request(PyObject* tensor, PyObject* what) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits for pending work, without the GIL. Signals do not end the wait, because the caller may drop

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decision of `exchange`, which `explain` shows. Moves no data.
 
-It is made in two steps: `resolve` reads the consumer, and `decide` plans for the facts of an array.
-The core keeps the results of both (``src/python/decisions.cpp``): those of `resolve` for a consumer
-that lasts, those of `decide` for each combination of facts. Before it uses one, it repeats the
-`Reads` of both. So a decision may depend on its arguments and on its reads, and on nothing else
-that can change but the device table: the core forgets everything when that has a new entry.
+It is made in two steps: `read_target` reads the consumer and ``device=``, and `decide` plans for
+the facts of an array. The core keeps the results of both (``src/python/decisions.cpp``): a decision
+depends on its target, the facts and the flags, and on nothing else that can change but the device
+table. The core forgets everything when the table has a new entry.
 """
 
-import functools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -26,70 +24,66 @@ from sycl_ext._devices.placement import (
 )
 from sycl_ext._exchange import attempts
 from sycl_ext._exchange.attempts import Attempt, Flags, Wanted, no_more
-from sycl_ext._negotiation.array_facts import ArrayFacts, read_facts
-from sycl_ext._negotiation.consumer_row import NARROW, Consumer
-from sycl_ext._negotiation.consumers import consumer_for
+from sycl_ext._negotiation.consumer_row import NARROW
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.kinds import UsmType, check_usm_type
-from sycl_ext._negotiation.reads import Reads
 from sycl_ext._negotiation.rules import Plan, Route, refusal_of
-from sycl_ext._negotiation.targets import Target, find_consumer
+from sycl_ext._negotiation.targets import Lookup, Target, read_consumer
+from sycl_ext._protocols import sources
 
 
-class Resolved(NamedTuple):
+class View(IntEnum):
+    """The view that the core hands over by itself: ``View`` of the core."""
+
+    NONE = 0  # `run_attempts` makes every attempt
+    ON_HOST = 1
+    ON_DEVICE = 2  # as `as_tensor` returns it
+
+
+@dataclass(slots=True)
+class Destination:
     """The arguments ``consumer``, ``device=`` and ``usm_type=``, as they were read."""
 
-    target: Target | None  # None: a device is the consumer
+    target: Target
     wanted: list[Wanted] | None  # the acceptable devices; None: any
     several: bool  # whether a list of devices is the consumer
-    lasts: bool  # whether the core may keep this for later calls with the same arguments
-    reads: tuple[Any, ...]
-    usm_type: UsmType | None = None  # the kind of USM that is needed on a device; None: any
+    usm_type: UsmType | None
+    kept: bool  # whether the core may keep this for later calls with the same arguments
 
-
-class Form(IntEnum):
-    """Who makes the object of an attempt, and which one: ``Form`` of the core."""
-
-    PYTHON = 0  # `carry_out`
-    HOST_VIEW = 1
-    TENSOR = 2  # on its device, as `as_tensor` returns it
-    ON_DEVICE = 3  # the result of `as_tensor` with ``device=`` and ``copy=``
-
-
-class Step(NamedTuple):
-    """The first attempt, as far as the core carries it out."""
-
-    form: Form
-    waits: bool = False  # whether work on the array must be done before the call
-    call: Callable[[Any], Any] | None = None  # takes the object; None: it is the result
-    then: Callable[[Any], Any] | None = None  # `Target.then`
-    device: Any = None
-    copy: bool | None = None
-    usm_type: UsmType | None = None
+    @property
+    def lookups(self) -> list[Lookup]:
+        """What the target was read from."""
+        return self.target.lookups
 
 
 class Decision(NamedTuple):
     """What `exchange` does with an array, and `explain` shows."""
 
-    who: Consumer
-    target: Target | None
+    target: Target
     attempts: list[Attempt]
     more: Callable[[], list[Attempt]]  # the attempts after these were refused
     first: int  # the place of the first attempt that is not ruled out; -1: all are
     plan: Plan  # of that attempt; else the refusal
-    step: Step
-    reads: tuple[Any, ...]
+    call: Callable[[Any], Any] | None  # takes the view; None: it is the result
+    then: Callable[[Any], Any] | None
+    view: View  # of the first attempt
+    waits: bool = False  # whether work on the array must be done before the call
 
+    @property
+    def kept(self) -> bool:
+        """Whether the core may keep it: a refusal may be lifted, as by installing ml_dtypes."""
+        return self.first >= 0
 
-#: The consumer where a device is named in place of a library: this package.
-_OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
 
 # ---- the consumer --------------------------------------------------------------------------------
 
+#: A device in place of a library.
+_OURS = Target("sycl_ext", kept=True)
 
-def resolve(consumer: Any, device: Any, usm_type: Any) -> Resolved:
+
+def read_target(consumer: Any, device: Any, usm_type: Any) -> Destination:
     """Read the consumer, ``device=`` and ``usm_type=``; None is an unaware consumer of USM."""
-    reads, kind = Reads(), check_usm_type(usm_type)
+    kind = check_usm_type(usm_type)
     is_module = isinstance(consumer, ModuleType)
     if consumer is None or (not is_module and _is_device(consumer)):
         if consumer is not None and device is not None:
@@ -99,23 +93,20 @@ def resolve(consumer: Any, device: Any, usm_type: Any) -> Resolved:
         where = device if consumer is None else consumer
         devices: list[Wanted] = [(None, None)] if where is None else _read_devices(where)
         _check_kind(kind, devices)
-        return Resolved(
-            target=None,
-            wanted=devices,
-            several=isinstance(where, list),
-            lasts=_lasts(where),
-            reads=(),
-            usm_type=kind,
-        )
+        return Destination(_OURS, devices, isinstance(where, list), kind, _is_lasting(where))
     wanted = None if device is None else _read_devices(device)
-    target = find_consumer(consumer, reads)
+    target = read_consumer(consumer, with_native=_has_native_devices())
     if kind is not None:
         raise TypeError(
-            f"usm_type={kind!r} is for a device as the consumer, and this is {target.row.title}; "
+            f"usm_type={kind!r} is for a device as the consumer, and this is {target.title}; "
             f"pass as_tensor(x, usm_type={kind!r}) to it"
         )
-    lasts = target.lasts and _lasts(device)
-    return Resolved(target, wanted, several=False, lasts=lasts, reads=reads.all())
+    kept = target.kept and _is_lasting(device)
+    return Destination(target, wanted, isinstance(device, list), None, kept)
+
+
+def _has_native_devices() -> bool:
+    return any(sources.is_native(root) for root in range(_core.root_count()))
 
 
 def _is_device(consumer: Any) -> bool:
@@ -151,7 +142,7 @@ def _check_kind(usm_type: UsmType | None, devices: list[Wanted]) -> None:
         )
 
 
-def _lasts(device: Any) -> bool:
+def _is_lasting(device: Any) -> bool:
     """Whether a form of ``device=`` means the same device until the device table has a new entry.
 
     A list may change, and "xpu" becomes a device of torch when torch is loaded.
@@ -165,102 +156,79 @@ def _lasts(device: Any) -> bool:
 
 # ---- the array -----------------------------------------------------------------------------------
 
-_DTYPES = [name for name, *_ in _core.DTYPES]
 
-
-def decide(resolved: Resolved, bits: int, copy: bool | None, host_copy: bool) -> Decision:
-    """Decide for an array of which the core knows these facts."""
-    facts, flags, reads = read_facts(bits, _DTYPES), Flags(copy, host_copy), Reads()
-    target = resolved.target
-    if target is None:
-        devices = resolved.wanted or []
-        planned = list(
-            attempts.to_device(facts, devices, resolved.several, flags, resolved.usm_type)
+def decide(
+    destination: Destination, facts: _core.ArrayFacts, copy: bool | None, host_copy: bool
+) -> Decision:
+    """Decide for an array with these facts."""
+    flags, target, row = Flags(copy, host_copy), destination.target, destination.target.row
+    if row is None:  # a device, or a function that the table does not know
+        wanted = destination.wanted or [attempts.where_it_is(facts)]
+        attempt = attempts.to_device(
+            facts, wanted, flags, destination.usm_type, several=destination.several
         )
-        return _decision(facts, flags, _OURS, None, planned, no_more, reads)
-    who = target.row
-    if resolved.wanted is None and not who.is_listed:
-        planned, more = _for_unlisted(who, facts, flags)
-        return _decision(facts, flags, who, target, planned, more, reads)
-    if who.narrow_entry and facts.dtype in NARROW:
-        target = target.for_narrow(reads)
-    if target.then is not None and takes_description(target, facts):
-        who = replace(who, any_context=True)  # a description names the context
-    refusal = who.refusal(facts, reads)
+        is_view = attempt.plan.error is None and not attempt.copies
+        is_result = target.call is None and attempt.device == HOST
+        view = View.ON_HOST if is_view and is_result else View.NONE
+        return _decision(target, target.call, [attempt], no_more, view)
+    call = call_for(target, facts)
+    if call is not None and call is target.usm_interface_call and target.then is not None:
+        row = replace(row, any_context=True)  # the interface names the context
+    refusal = row.refusal(facts, target.title)
     if refusal is not None:
-        planned = [Attempt(Plan(Route.REFUSE, refusal, BufferError))]
-        return _decision(facts, flags, who, target, planned, no_more, reads)
-    planned, more = attempts.to_library(facts, who, resolved.wanted, flags, reads)
-    return _decision(facts, flags, who, target, planned, more, reads)
+        refused = [Attempt(Plan(Route.REFUSE, refusal, BufferError))]
+        return _decision(target, call, refused, no_more, View.NONE)
+    planned, more = attempts.to_library(facts, target.title, row, destination.wanted, flags)
+    first = next((attempt for attempt in planned if attempt.plan.error is None), None)
+    view = View.NONE if first is None else _view_of(first, target, facts)
+    waits = row.drops_stream and view is View.ON_DEVICE
+    return _decision(target, call, planned, more, view)._replace(waits=waits)
 
 
-@functools.lru_cache(maxsize=256)
-def _for_unlisted(
-    who: Consumer, facts: ArrayFacts, flags: Flags
-) -> tuple[list[Attempt], Callable[[], list[Attempt]]]:
-    """Return the attempts with a function of a user, which read nothing.
-
-    Most of these functions do not last, so that the core keeps no decision for them.
-    """
-    return attempts.to_library(facts, who, None, flags, Reads())
+def call_for(target: Target, facts: _core.ArrayFacts) -> Callable[[Any], Any] | None:
+    """Return the function to call with an array: the importing function, or one in its place."""
+    if target.narrow_call is not None and facts.dtype in NARROW:
+        return target.narrow_call
+    return target.usm_interface_call if _reads_usm_interface(target, facts) else target.call
 
 
-def takes_description(target: Target, facts: ArrayFacts) -> bool:
-    """Whether `Target.described` takes an array.
+def _reads_usm_interface(target: Target, facts: _core.ArrayFacts) -> bool:
+    """Whether `Target.usm_interface_call` takes an array.
 
     A function of the library (`Target.then`) gets the memory where it is, as in a call without us;
     ``from_dlpack`` takes what is on the root device, in its default context.
     """
-    if target.described is None or facts.on_host or facts.entry is None:
+    if target.usm_interface_call is None or facts.on_host or facts.entry is None:
         return False
     is_plain = facts.c_contiguous and not (facts.readonly or facts.empty or facts.own_queue)
-    is_on_root = target.then is not None or _core.entry(facts.entry).root_id == facts.entry
+    is_on_root = target.then is not None or facts.root == facts.entry
     return is_plain and is_on_root and facts.usm_type != "system"
 
 
-def array_facts_of(tensor: _core.TensorBase) -> ArrayFacts:
-    """Return what a decision may know of a tensor."""
-    return read_facts(_core.array_facts(tensor), _DTYPES)
+def _view_of(attempt: Attempt, target: Target, facts: _core.ArrayFacts) -> View:
+    """Return the view that the core makes for an attempt with a library, if it is one."""
+    row = target.row
+    is_view = not (attempt.copies or attempt.compact or attempt.native is not None)
+    takes_producer = row is not None and row.takes == "producer" and target.imports
+    is_plain = not (facts.empty and row is not None and not row.null_data)
+    # A class may return an instance of it as it is, which `finish` knows.
+    if not (is_view and takes_producer and is_plain) or isinstance(target.then, type):
+        return View.NONE
+    if attempt.device == HOST:
+        return View.ON_HOST
+    is_in_place = attempt.device is None and facts.entry is not None
+    return View.ON_DEVICE if is_in_place else View.NONE
 
 
 def _decision(
-    facts: ArrayFacts,
-    flags: Flags,
-    who: Consumer,
-    target: Target | None,
+    target: Target,
+    call: Callable[[Any], Any] | None,
     planned: list[Attempt],
     more: Callable[[], list[Attempt]],
-    reads: Reads,
+    view: View,
 ) -> Decision:
     if all(attempt.plan.error is not None for attempt in planned):
         planned, more = [*planned, *more()], no_more
     first = next((place for place, attempt in enumerate(planned) if attempt.plan.error is None), -1)
-    if first < 0:
-        plan, step = refusal_of([attempt.plan for attempt in planned]), Step(Form.PYTHON)
-    else:
-        plan = planned[first].plan
-        step = _step(planned[first], facts, flags, who, target)
-    return Decision(who, target, planned, more, first, plan, step, reads.all())
-
-
-def _step(
-    attempt: Attempt, facts: ArrayFacts, flags: Flags, who: Consumer, target: Target | None
-) -> Step:
-    """Return how the core makes an attempt; one with a copy or a check is left to `carry_out`."""
-    is_on_host = attempt.device == HOST
-    if target is None and not is_on_host:
-        asked = True if attempt.copies else False if flags.copy is False else None
-        return Step(Form.ON_DEVICE, device=attempt.device, copy=asked, usm_type=attempt.usm_type)
-    if attempt.copies or attempt.compact or attempt.as_array or attempt.native is not None:
-        return Step(Form.PYTHON)
-    if target is None:
-        return Step(Form.HOST_VIEW)
-    is_for_core = who.is_library and who.takes == "producer" and flags.copy is not False
-    if not is_for_core or (facts.empty and not who.null_data):
-        return Step(Form.PYTHON)
-    if is_on_host:
-        return Step(Form.HOST_VIEW, call=target.call, then=target.then)
-    if attempt.device is not None or facts.entry is None:
-        return Step(Form.PYTHON)
-    call = target.described if takes_description(target, facts) else None
-    return Step(Form.TENSOR, waits=who.drops_stream, call=call or target.call, then=target.then)
+    plan = planned[first].plan if first >= 0 else refusal_of([attempt.plan for attempt in planned])
+    return Decision(target, planned, more, first, plan, call, target.then, view)

@@ -5,14 +5,13 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import traced
-from sycl_ext._exchange.carry_out import carry_out
-from sycl_ext._exchange.decisions import Decision, decide, resolve
-from sycl_ext._negotiation.consumers import MAX_ALIGNMENT
+from sycl_ext._exchange.decisions import Decision, decide, read_target
+from sycl_ext._exchange.run import run_attempts
 from sycl_ext._negotiation.kinds import UsmType, is_capsule
 from sycl_ext._negotiation.rules import Plan, Route
 
 _core.set_exchange_hooks(
-    {"resolve": resolve, "decide": decide, "carry_out": carry_out}, MAX_ALIGNMENT
+    {"read_target": read_target, "decide": decide, "run_attempts": run_attempts}
 )
 
 exchange = traced(_core.exchange)

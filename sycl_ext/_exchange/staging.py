@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sycl_ext import _core
-from sycl_ext._negotiation.errors import is_of_signal_handler
+from sycl_ext._negotiation.errors import REFUSALS
 from sycl_ext._negotiation.kinds import check_word
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.display import describe
@@ -159,10 +159,8 @@ class StagedRequest:
         _pending.add(self)
         try:
             self.request = start(memory)
-        except Exception as error:
-            # After Ctrl-C, or another signal, the memory stays, because MPI may use it.
-            if not is_of_signal_handler(error):
-                self._forget()
+        except REFUSALS:  # of MPI; after Ctrl-C the memory stays, because MPI may use it
+            self._forget()
             raise
 
     def wait(self) -> None:

@@ -5,10 +5,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from sycl_ext._negotiation.array_facts import ArrayFacts
-from sycl_ext._negotiation.reads import Reads
+from typing import Any, Literal, NamedTuple, Protocol
 
 #: Dtypes that neither ONNX nor torch has.
 RARE_FP8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
@@ -21,32 +18,56 @@ COMPLEX = ("complex64", "complex128")
 ALL = ("*",)  # every dtype
 
 
+class ArrayFacts(Protocol):
+    """The facts of an array that the limits of a library depend on: `_core.ArrayFacts`."""
+
+    @property
+    def readonly(self) -> bool: ...
+    @property
+    def reversed(self) -> bool: ...
+    @property
+    def c_contiguous(self) -> bool: ...
+    @property
+    def f_contiguous(self) -> bool: ...
+    @property
+    def usm_type(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def alignment(self) -> int: ...
+
+
+class When(NamedTuple):
+    """A condition on the configuration of a library: an attribute, and the answer that holds."""
+
+    name: str  # from the package, with dots; a function is called without arguments
+    answer: Any
+
+
 @dataclass(frozen=True, eq=False)  # compared by identity, for caches
 class Consumer:
-    """One consumer library.
-
-    What depends on the configuration of the library is a function without arguments, which a
-    decision asks through its `Reads`.
-    """
+    """One consumer library. The fields ``..._when`` depend on its configuration (`When`)."""
 
     package: str  # its import name
-    called: str = ""  # the name of a function of it, if the row is about that
-    entry: str = ":from_dlpack"  # its importing function, from the package: ".module:name"
+    importer: str = ":from_dlpack"  # its importing function, from the package: ".module:name"
     memory: Literal["any", "host", "usm"] = "any"
-    #: Kinds of USM that a consumer of host memory also takes, as it is configured now.
-    usm_types: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
-    #: Whether it takes memory of CUDA or HIP under DLPack's device types for them, as it is
-    #: configured now; None: it does if it takes any memory.
-    takes_native: Callable[[], bool] | None = None
+    usm_types: tuple[str, ...] = ()  # kinds of USM that a consumer of host memory also takes
+    usm_when: When | None = None
+    #: Whether it takes memory of CUDA or HIP under DLPack's device types for them; a consumer of
+    #: any memory does.
+    takes_native: bool = False
+    native_when: When | None = None
     root_only: bool = False  # whether it refuses a sub-device under the id of its root device
     #: Whether it does not name the queue on which it will use the memory. The export then waits.
     drops_stream: bool = False
     takes: Literal["producer", "legacy capsule", "NumPy array"] = "producer"
-    #: What its other functions take; "own array": the result of `entry`.
+    #: What its other functions take; "own array": the result of `importer`.
     functions: Literal["own array", "NumPy array", "producer"] = "own array"
-    #: The function to use in place of `entry` for bfloat16 and float8. It takes a producer with
+    #: The function to use in place of `importer` for bfloat16 and float8. It takes a producer with
     #: ``__array__``.
-    narrow_entry: str = ""
+    narrow_importer: str = ""
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number
     #: Read-only memory. "dropped": it would write to it; "refused": it cannot be told that it must
@@ -57,30 +78,28 @@ class Consumer:
     ndims: range = range(65)  # the numbers of dimensions that it supports
     copies: tuple[str, ...] = ()  # the dtypes that it always copies, or ALL
     keeps: Literal["any", "C", "F"] = "any"  # it copies arrays of another order
-    converts: str = ""  # the dtype to which it converts all others
     instead: str = ""  # what to call in place of a function that loses dtype and shape
     any_context: bool = False  # whether it learns the context, so takes memory of private ones
-    is_library: bool = True  # whether every exception is a refusal: the function only imports
     lacks: tuple[str, ...] = ()  # dtypes that it does not support
-    #: Dtypes that it would silently narrow, as it is configured now.
-    narrows: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
-    #: Takes the library's importing function, and returns a faster function with the same result,
-    #: by ``__sycl_usm_array_interface__``. That takes compact, writable USM of a root device, on
-    #: its shared queue. None: the library has none for that function.
-    described: Callable[[Callable[[Any], Any]], Callable[[Any], Any] | None] | None = None
+    narrows: tuple[str, ...] = ()  # dtypes that it would silently narrow
+    narrows_when: When | None = None
+    #: Makes a faster equivalent of `importer`, which reads ``__sycl_usm_array_interface__``;
+    #: returns None if that function is not the library's own. It takes compact, writable USM of a
+    #: root device, on its shared queue.
+    usm_interface_importer: Callable[[Callable[[Any], Any]], Callable[[Any], Any] | None] | None = (
+        None
+    )
     reason: str = ""  # for the row, with the version in which it was seen
-    is_listed: bool = True  # False: the table has no row for this function of a user
     since: str | None = None  # the first version it is about; None: all before the next row
 
-    def takes_usm(self, usm_type: str, reads: Reads) -> bool:
+    def takes_usm(self, usm_type: str) -> bool:
         """Whether this consumer is tried with USM of that kind directly."""
-        return self.memory != "host" or usm_type in reads.answer(self.usm_types)
+        return self.memory != "host" or usm_type in self.usm_types
 
-    def tries_native(self, reads: Reads) -> bool:
+    @property
+    def tries_native(self) -> bool:
         """Whether this consumer is tried with memory of CUDA or HIP under their device types."""
-        if self.takes_native is None:
-            return self.memory == "any"
-        return self.memory != "usm" and bool(reads.answer(self.takes_native))
+        return self.takes_native or self.memory == "any"
 
     def copy_needed(self, array: ArrayFacts) -> str | None:
         """Return why this consumer cannot get a view of an array; None: it can."""
@@ -98,49 +117,42 @@ class Consumer:
             return f"{self.package} needs addresses that are multiples of {self.alignment}"
         return None
 
-    @property
-    def title(self) -> str:
-        """The name in messages."""
-        return self.called or self.package
-
     def always_copies(self, array: ArrayFacts) -> bool:
         """Whether the result is a copy of an array, whatever this consumer is given."""
         if self.keeps == "C" and not array.c_contiguous:
             return True
         if self.keeps == "F" and not array.f_contiguous:
             return True
-        if self.converts not in ("", array.dtype):
-            return True
         return self.copies == ALL or array.dtype in self.copies
 
-    def refusal(self, array: ArrayFacts, reads: Reads) -> str | None:
+    def refusal(self, array: ArrayFacts, title: str) -> str | None:
         """Return why a copy does not help; None: it does."""
         dtype = array.dtype
         if self.instead:
-            return f"{self.title} reads bytes without their dtype and shape; pass {self.instead}"
+            return f"{title} reads bytes without their dtype and shape; pass {self.instead}"
         if dtype in self.lacks:
             bits = {"bfloat16": "uint16", **dict.fromkeys(("bool", *FP8), "uint8")}.get(dtype)
-            missing = dtype in NARROW and not reads.answer(_has_ml_dtypes)
+            missing = dtype in NARROW and not _has_ml_dtypes()
             first = "install ml_dtypes and " if missing else ""
             view = f", or {first}pass its bits: sycl_ext.exchange(x, 'numpy').view('{bits}')"
             return (
                 f"{self.package} has no {dtype}; convert it to another dtype first, in its own "
                 f"library (no dtype is converted silently){view if bits else ''}"
             )
-        by_array = self.takes == "NumPy array" or self.narrow_entry
-        if dtype in NARROW and by_array and not reads.answer(_has_ml_dtypes):
+        by_array = self.takes == "NumPy array" or self.narrow_importer
+        if dtype in NARROW and by_array and not _has_ml_dtypes():
             return (
                 f"NumPy has no {dtype} of its own; install ml_dtypes, which has, or convert it to "
                 "another dtype first, in its own library"
             )
-        if dtype in reads.answer(self.narrows):
+        if dtype in self.narrows:
             return (
                 f"{self.package} would silently convert {dtype} to a narrower dtype; to allow it, "
                 f"convert it first, in its own library ({self.reason})"
             )
-        return None if array.ndim in self.ndims else self._wrong_ndim(array.ndim)
+        return None if array.ndim in self.ndims else self._wrong_ndim(array.ndim, title)
 
-    def _wrong_ndim(self, ndim: int) -> str:
+    def _wrong_ndim(self, ndim: int, title: str) -> str:
         least, most = self.ndims[0], self.ndims[-1]
         count = f"{least}" if least == most else f"{least} to {most}"
         if most == 1:
@@ -149,9 +161,7 @@ class Consumer:
             way = f"x.reshape({(1,) * least})"
         else:
             way = "x.reshape((-1, 1))" if ndim < least else "x.reshape((x.shape[0], -1))"
-        return (
-            f"{self.title} takes arrays of {count} dimensions, and this one has {ndim}; pass {way}"
-        )
+        return f"{title} takes arrays of {count} dimensions, and this one has {ndim}; pass {way}"
 
 
 def _has_ml_dtypes() -> bool:

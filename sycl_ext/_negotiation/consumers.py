@@ -6,14 +6,13 @@ row describes arrays that would crash a consumer, give wrong results, or cannot 
 """
 
 import functools
-import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from sycl_ext._negotiation.consumer_row import ALL, COMPLEX, FP8, NARROW, RARE_FP8, Consumer
+from sycl_ext._negotiation.consumer_row import ALL, COMPLEX, FP8, NARROW, RARE_FP8, Consumer, When
 from sycl_ext._negotiation.kinds import ALLOCATED, loaded
 
 SMALL = ("bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64", "float16")
@@ -24,35 +23,7 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("+")[0].split(".")[:3] if number.isdigit())
 
 
-def _jax_narrows() -> tuple[str, ...]:
-    config = loaded("jax", "config")
-    return () if config is None or config.jax_enable_x64 else WIDE
-
-
-def _torch_usm_types() -> tuple[str, ...]:
-    # Without a call of `loaded`, because every exchange with torch runs this.
-    xpu = getattr(sys.modules.get("torch"), "xpu", None)
-    return ("device",) if xpu is not None and xpu.is_available() else ()
-
-
-def _torch_takes_native() -> bool:
-    """Whether torch has GPUs of CUDA, or of ROCm, which torch calls CUDA as well."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    return cuda is not None and bool(cuda.is_available())
-
-
-def _jax_takes_native() -> bool:
-    backend = loaded("jax", "default_backend")
-    return backend is not None and backend() == "gpu"
-
-
-def _open3d_usm_types() -> tuple[str, ...]:
-    """All kinds if Open3D has one device; the numbers of a GPU and the CPU are not DLPack's."""
-    sycl = getattr(loaded("open3d", "core"), "sycl", None)
-    return ALLOCATED if sycl is not None and sycl.device_count() == 1 else ()
-
-
-def _dpnp_described(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
+def _dpnp_by_usm_interface(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
     """Import a description as ``dpnp.asarray`` does, in a fifth of its time.
 
     It replaces dpnp's own function only, not a function that a program has put in its place.
@@ -90,7 +61,7 @@ OF_NUMPY: dict[str, tuple[str, ...]] = {
 ONNXRUNTIME: dict[str, Any] = {
     "package": "onnxruntime",
     "functions": "NumPy array",
-    "entry": ":capi.onnxruntime_pybind11_state.OrtValue.from_dlpack",
+    "importer": ":capi.onnxruntime_pybind11_state.OrtValue.from_dlpack",
     "memory": "host",
     "takes": "legacy capsule",
     "strides": "compact",
@@ -102,7 +73,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         "numpy",
         memory="host",
         readonly="kept" if _release(np.__version__) >= (2, 1) else "refused",
-        narrow_entry=":asarray",
+        narrow_importer=":asarray",
         reason="2.4 raises RuntimeError on kDLOneAPI; before 2.1 it asks for the legacy struct, "
         "which cannot say read-only; its from_dlpack has no bfloat16 and float8, and its arrays "
         "have these dtypes of ml_dtypes",
@@ -116,8 +87,10 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "torch",
         memory="host",
-        usm_types=_torch_usm_types,
-        takes_native=_torch_takes_native,
+        usm_types=("device",),
+        usm_when=When("xpu.is_available", True),
+        takes_native=True,
+        native_when=When("cuda.is_available", True),  # also of ROCm, which torch calls CUDA
         root_only=True,
         drops_stream=True,
         strides="nonnegative",
@@ -129,20 +102,22 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "jax",
-        entry=".dlpack:from_dlpack",
+        importer=".dlpack:from_dlpack",
         memory="host",
         strides="compact",
-        takes_native=_jax_takes_native,
+        takes_native=True,
+        native_when=When("default_backend", "gpu"),
         alignment=64,
         readonly="refused",
-        narrows=_jax_narrows,
+        narrows=WIDE,
+        narrows_when=When("config.jax_enable_x64", False),
         reason="0.10 asks for the legacy struct, and refuses kDLOneAPI before it asks; strides "
         "that are not compact are an error; it copies from an address that is not a multiple of "
         "64; 64-bit dtypes need jax_enable_x64",
     ),
     Consumer(
         "tensorflow",
-        entry=":experimental.dlpack.from_dlpack",
+        importer=":experimental.dlpack.from_dlpack",
         memory="host",
         takes="legacy capsule",
         strides="compact",
@@ -167,7 +142,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "pyarrow",
-        entry=":Tensor.from_dlpack",
+        importer=":Tensor.from_dlpack",
         functions="NumPy array",
         memory="host",
         strides="nonnegative",
@@ -176,7 +151,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "mlx",
-        entry=".core:from_dlpack",
+        importer=".core:from_dlpack",
         memory="host",
         strides="nonnegative",
         copies=ALL,
@@ -197,17 +172,18 @@ CONSUMERS: tuple[Consumer, ...] = (
         strides="nonnegative",
         null_data=False,
         lacks=NARROW,
-        described=_dpnp_described,
+        usm_interface_importer=_dpnp_by_usm_interface,
         reason="0.20: TypeError on the NULL pointer of an empty array; ValueError on negative "
         "strides with byte_offset 0; returns a numpy.ndarray for host memory; no bfloat16 or "
         "float8",
     ),
     Consumer(
         "open3d",
-        entry=":core.Tensor.from_dlpack",
+        importer=":core.Tensor.from_dlpack",
         functions="NumPy array",
         memory="host",
-        usm_types=_open3d_usm_types,
+        usm_types=ALLOCATED,  # with one device; the numbers of a GPU and the CPU are not DLPack's
+        usm_when=When("core.sycl.device_count", 1),
         readonly="refused",
         lacks=("float16", *COMPLEX, *NARROW),
         reason="0.20 takes DLPack's number of a device for one of its own, which are a GPU and the "
@@ -216,7 +192,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "onedal",
-        entry=".datatypes:to_table",
+        importer=".datatypes:to_table",
         functions="producer",
         memory="any",
         strides="compact",
@@ -229,7 +205,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "dpctl",
-        entry=".memory:as_usm_memory",
+        importer=".memory:as_usm_memory",
         functions="producer",
         memory="usm",
         strides="compact",
@@ -251,19 +227,18 @@ CONSUMERS: tuple[Consumer, ...] = (
     *(
         Consumer(
             package,
-            entry="",
+            importer="",
             memory="host",
             functions="NumPy array",
             lacks=lacks,
-            is_library=False,  # it has read the array, so it raises errors about the numbers
         )
         for package, lacks in OF_NUMPY.items()
     ),
 )
 
 
-#: The largest alignment that a consumer needs.
-MAX_ALIGNMENT = max(row.alignment for row in CONSUMERS)
+#: The libraries whose row depends on their version.
+WITH_VERSIONS = {row.package for row in CONSUMERS if row.since is not None}
 
 
 @functools.lru_cache(maxsize=64)

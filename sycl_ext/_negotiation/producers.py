@@ -8,9 +8,11 @@ protocol.
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import repeat
 from typing import Any, NamedTuple
 
-from sycl_ext._negotiation.errors import SuppressRefusals, is_of_signal_handler
+from sycl_ext._negotiation.errors import REFUSALS
 
 
 def _negated(tensor: Any) -> str | None:
@@ -83,7 +85,7 @@ def _way_out_of_torch(x: Any) -> str:
         if cls.__name__ in _TORCH_CLASSES and cls.__module__.startswith("torch."):
             return _TORCH_CLASSES[cls.__name__]
     for is_so, way_out in _TORCH_STATES:
-        with SuppressRefusals():  # a wrapper answers few questions
+        with suppress(*REFUSALS):  # a wrapper answers few questions
             if is_so(x):
                 return way_out
     return _way_out_of_wrapper(x)
@@ -95,7 +97,7 @@ def _way_out_of_wrapper(x: Any) -> str:
     ``__tensor_flatten__``, torch's protocol for such classes, names the attributes that hold them.
     """
     names: list[str] = []
-    with SuppressRefusals():
+    with suppress(*REFUSALS):
         if x.data_ptr() or not x.numel():
             return ""
         names = list(x.__tensor_flatten__()[0])
@@ -125,7 +127,7 @@ def _way_out_of_jax(x: Any) -> str:
         )
     if name in _JAX_CLASSES:
         return _JAX_CLASSES[name]
-    with SuppressRefusals():
+    with suppress(*REFUSALS):
         if x.is_deleted():
             return "it was deleted, or donated to a function: pass an array that is still there"
         if len(x.sharding.device_set) > 1:
@@ -308,14 +310,22 @@ def class_name(x: object) -> str:
     return f"{library}.{cls.__name__}" if is_ambiguous else cls.__name__
 
 
+#: The beginnings of the modules with a trait: a field of a row that is set.
+_WITH_TRAIT = {
+    trait: tuple(f"{row.package}." for row in PRODUCERS if getattr(row, trait))
+    for trait in ("immutable", "inverted_readonly", "withheld", "waits_in_description")
+}
+
+
 def has_trait(cls: type, trait: str) -> bool:
-    """Return whether the library that defines a class has a trait: a field of its row is set."""
-    return any(getattr(row, trait) and _defines(row, cls) for row in PRODUCERS)
+    """Return whether the library that defines a class has a trait."""
+    return f"{cls.__module__}.".startswith(_WITH_TRAIT[trait])
 
 
 def inherits_trait(cls: type, trait: str) -> bool:
     """Return whether a class, or one of its bases, is of a library with a trait."""
-    return any(has_trait(base, trait) for base in cls.__mro__)
+    modules = [f"{base.__module__}." for base in cls.__mro__]
+    return any(map(str.startswith, modules, repeat(_WITH_TRAIT[trait])))
 
 
 def _defines(row: Producer, cls: type) -> bool:
@@ -347,9 +357,8 @@ def definer(cls: type, *names: str) -> type | None:
             try:
                 if name in vars(base):
                     return base
-            except Exception as error:  # of a key that cannot be compared
-                if is_of_signal_handler(error):
-                    raise
+            except REFUSALS:  # of a key that cannot be compared
+                continue
     return None
 
 

@@ -3,98 +3,98 @@
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sycl_ext._negotiation.consumer_functions import FUNCTIONS, Function
-from sycl_ext._negotiation.consumer_row import ALL, Consumer
-from sycl_ext._negotiation.consumers import consumer_for
-from sycl_ext._negotiation.reads import Reads
+from sycl_ext._negotiation.consumer_row import Consumer, When
+from sycl_ext._negotiation.consumers import WITH_VERSIONS, consumer_for
 
 
-class Target(NamedTuple):
-    """A consumer as it is called."""
+class Lookup(NamedTuple):
+    """An attribute, or an entry of `sys.modules`, and its value; None: it is missing."""
 
-    row: Consumer  # with the limits of the function
-    call: Callable[[Any], Any]  # takes a producer, or the object that `row` names
-    then: Callable[[Any], Any] | None = None  # a function that takes the array `call` returned
-    described: Callable[[Any], Any] | None = None  # in place of `call`: `Consumer.described`
-    lasts: bool = False  # whether its name finds the consumer, so that it may be kept
-
-    def for_narrow(self, reads: Reads) -> "Target":
-        """Return the target for bfloat16 and float8."""
-        return self._replace(call=_entry(self.row.package, self.row.narrow_entry, reads))
-
-    def finish(self, array: Any) -> Any:
-        """Pass the library's own array to its function; a class of such arrays has one already."""
-        if isinstance(self.then, type) and isinstance(array, self.then):
-            return array
-        return array if self.then is None else self.then(array)
+    holder: Any
+    name: str
+    value: Any
+    asked: bool = False  # it is compared by ``==``, and a function is called for its answer
 
 
-def find_consumer(consumer: Any, reads: Reads | None = None) -> Target:
+@dataclass(slots=True)
+class Target:
+    """A consumer as it is called.
+
+    The core keeps the target of a consumer as long as everything in `lookups` has the same value.
+    So whatever can change and decides about the target is in it, attributes of the consumer
+    included.
+    """
+
+    title: str  # the name in messages
+    row: Consumer | None = None  # as the library is configured; None: the table does not know it
+    call: Callable[[Any], Any] | None = (
+        None  # takes what `row` names; None: a device is the consumer
+    )
+    #: Whether `call` only imports. Then its exceptions are refusals, and with ``copy=False`` its
+    #: result must be at the address that it was handed.
+    imports: bool = False
+    narrow_call: Callable[[Any], Any] | None = None  # in place of `call` for bfloat16 and float8
+    usm_interface_call: Callable[[Any], Any] | None = None  # `Consumer.usm_interface_importer`
+    then: Callable[[Any], Any] | None = None  # takes the array that `call` returned
+    kept: bool = False  # whether the core may keep it
+    lookups: list[Lookup] = field(default_factory=list)
+
+    def attribute(self, holder: Any, name: str) -> Any:
+        """Return an attribute, if there is one, and add it to `lookups`."""
+        value = sys.modules.get(name) if holder is sys.modules else getattr(holder, name, None)
+        self.lookups.append(Lookup(holder, name, value))
+        return value
+
+    def configure(self, row: Consumer, *, with_native: bool) -> None:
+        """Take a row as its library is configured now."""
+        if row.usm_when is not None and not self._holds(row, row.usm_when):
+            row = replace(row, usm_types=())
+        if with_native and row.native_when is not None and not self._holds(row, row.native_when):
+            row = replace(row, takes_native=False)
+        if row.narrows_when is not None and not self._holds(row, row.narrows_when):
+            row = replace(row, narrows=())
+        self.row = row
+
+    def _holds(self, row: Consumer, when: When) -> bool:
+        holder: Any = sys.modules.get(row.package)
+        *path, name = when.name.split(".")
+        for attribute in path:
+            holder = getattr(holder, attribute, None)
+        value = getattr(holder, name, None)
+        answer = value() if callable(value) else value
+        self.lookups.append(Lookup(holder, name, answer, asked=True))
+        return bool(answer == when.answer)
+
+
+def read_consumer(consumer: Any, *, with_native: bool = True) -> Target:
     """Return how a consumer is called: a module, its name, or a callable.
 
-    Everything that the answer depends on is added to `reads`.
+    `with_native`: whether memory of CUDA or HIP may be handed over.
     """
-    reads = Reads() if reads is None else reads
     if isinstance(consumer, str):
-        consumer = _module_named(consumer, reads)
+        module = _module_named(consumer)
+        target = _target_of_module(module, with_native)
+        target.lookups.append(Lookup(sys.modules, consumer, module))
+        return target
     if isinstance(consumer, ModuleType):
-        return _target_of_module(consumer, reads)
+        return _target_of_module(consumer, with_native)
     if not callable(consumer):
         kind = type(consumer)
         raise TypeError(
             f"consumer is a {kind.__module__}.{kind.__qualname__}; pass a module with "
             "from_dlpack, a callable of one argument, or a device"
         )
-    function: Any = consumer
-    arguments: dict[str, Any] = {}
-    while isinstance(function, functools.partial):
-        function, arguments = function.func, {**function.keywords, **arguments}
-    module = _module_of(function)
-    package = _package_of(module)
-    row = _row_of(package, reads)
-    if row is None:
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-        row = _unlisted(package or "?", f"{module}.{name}" if module else name)
-        target = Target(row, consumer)
-    else:
-        target = _target_of_function(row, consumer, function, arguments, module, reads)
-    own = getattr(consumer, "__module__", None)
-    return target._replace(lasts=_is_found(consumer, (own, module, package), reads))
+    return _target_of_function(consumer, with_native)
 
 
-@functools.lru_cache(maxsize=64)
-def _unlisted(package: str, called: str) -> Consumer:
-    """Return the row of a function for which the table has none."""
-    return Consumer(package, called=called, functions="producer", is_library=False, is_listed=False)
-
-
-def _is_found(function: Any, modules: tuple[Any, ...], reads: Reads) -> bool:
-    """Whether a function is an attribute of one of the modules, by its own name."""
-    name = getattr(function, "__name__", None)
-    if not isinstance(name, str) or "<" in getattr(function, "__qualname__", ""):
-        return False  # "<lambda>", or in the "<locals>" of a function
-    for module_name in dict.fromkeys(modules):
-        module = reads.module(module_name) if isinstance(module_name, str) else None
-        if module is not None and reads.attribute(module, name) is function:
-            return True
-    return False
-
-
-def _row_of(package: str, reads: Reads) -> Consumer | None:
-    """Return the row of a package in the version that is in use, if there is one."""
-    in_use = reads.module(package)
-    version = "" if in_use is None else reads.attribute(in_use, "__version__")
-    return consumer_for(package, str(version))
-
-
-def _target_of_module(module: ModuleType, reads: Reads) -> Target:
+def _target_of_module(module: ModuleType, with_native: bool) -> Target:
     name = getattr(module, "__name__", None)
     if not isinstance(name, str):
         raise TypeError(
@@ -102,92 +102,122 @@ def _target_of_module(module: ModuleType, reads: Reads) -> Target:
             "function, as in exchange(x, module.from_dlpack)"
         )
     package = _package_of(name)
-    row = _row_of(package, reads) or Consumer(package)
-    call = reads.attribute(module, "from_dlpack")
-    if row.takes != "producer" or not callable(call):
-        call = _importing_function(row, reads)
-    lasts = reads.module(name) is module
-    return Target(row, call, described=row.described and row.described(call), lasts=lasts)
+    target = Target(package, imports=True, kept=sys.modules.get(name) is module)
+    target.attribute(sys.modules, name)  # a module that was unloaded is not kept alive
+    row = _row_of(target, package) or Consumer(package)
+    call = target.attribute(module, "from_dlpack") if row.takes == "producer" else None
+    _set_importer(target, row, call if callable(call) else None, with_native)
+    return target
 
 
-def _target_of_function(
-    row: Consumer,
-    consumer: Any,
-    function: Any,
-    arguments: Mapping[str, Any],
-    module: str,
-    reads: Reads,
-) -> Target:
-    """Return how a function of a library is called, which may be the inner one of a partial."""
-    if getattr(function, "__name__", "") == "from_dlpack":
-        return Target(_with_arguments(row, function, arguments), consumer)
-    known = _known_function(function, row.package, reads)
-    takes = row.functions
+def _set_importer(
+    target: Target, row: Consumer, call: Callable[[Any], Any] | None, with_native: bool
+) -> None:
+    """Have a target call the importing function of a library, or the given one in its place."""
+    if row.narrow_importer:
+        target.narrow_call = _importer(target, row.package, row.narrow_importer)
+    target.call = call or _importing_function(target, row)
+    if row.usm_interface_importer is not None:
+        target.usm_interface_call = row.usm_interface_importer(target.call)
+    target.configure(row, with_native=with_native)
+
+
+def _target_of_function(consumer: Callable[[Any], Any], with_native: bool) -> Target:
+    function: Any = consumer
+    while isinstance(function, functools.partial):
+        function = function.func
+    module = _module_of(function)
+    target = Target(_package_of(module), call=consumer, kept=function is consumer)
+    row = _row_of(target, target.title)
+    if row is None:
+        called = getattr(function, "__qualname__", type(function).__qualname__)
+        return Target(f"{module}.{called}" if module else called, call=consumer)
+    if target.kept:
+        target.kept = _note_place(target, function, module)
+    if getattr(function, "__name__", "") == row.importer.replace(":", ".").rpartition(".")[2]:
+        target.imports = True
+        _set_importer(target, row, consumer, with_native)
+        return target
+    known = _known_function(target, function, row.package)
+    takes = (known and known.takes) or row.functions
     if known is not None:
-        takes = known.takes or takes
-        row = replace(row, called=known.name.replace(":", "."), **known.limits)
-    row = _with_arguments(row, function, arguments)
+        target.title = known.name.replace(":", ".")
+        target.imports = function is consumer
+        # The arguments of a partial may say whether it copies, so it is given what copy= asks for.
+        unsure = {} if function is consumer else {"copies": (), "keeps": "any"}
+        row = replace(row, **{**known.limits, **unsure})
     if takes == "own array":
-        call = _nearest_import(row, module, reads) or _importing_function(row, reads)
-        return Target(row, call, consumer, row.described and row.described(call))
+        target.then, target.imports = consumer, True
+        _set_importer(target, row, _nearest_import(target, row, module), with_native)
+        return target
     if takes == "NumPy array":
-        row = replace(row, memory="host", takes=takes, described=None, drops_stream=False)
-    return Target(row, consumer)
+        row = replace(row, memory="host", takes=takes, drops_stream=False)
+    target.configure(row, with_native=with_native)
+    return target
 
 
-def _with_arguments(row: Consumer, function: Any, arguments: Mapping[str, Any]) -> Consumer:
-    """Return the row of a function with the arguments of a partial that say whether it copies."""
-    changes: dict[str, Any] = {}
-    if "copy" in arguments:
-        changes["copies"] = ALL if arguments["copy"] is True else ()
-    if arguments.get("order") in ("C", "F"):
-        changes["keeps"] = arguments["order"]
-    if arguments.get("dtype") is not None:
-        changes["converts"] = _name_of_dtype(arguments["dtype"])
-    if not changes:
-        return row
-    called = row.called or f"{row.package}.{getattr(function, '__name__', '')}"
-    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    return replace(row, called=f"{called} with {given}", **changes)
+def _note_place(target: Target, function: Any, module: str) -> bool:
+    """Add the place of a function to the lookups; return whether it has one.
+
+    Its place is an attribute of its module, or of its library, by its own name. A function without
+    a place, such as a closure, is not kept alive.
+    """
+    name, own = getattr(function, "__name__", None), getattr(function, "__module__", None)
+    if not isinstance(name, str):
+        return False
+    target.attribute(function, "__class__")
+    # Some functions make a new string for each look.
+    target.lookups.append(Lookup(function, "__name__", name, asked=True))
+    target.lookups.append(Lookup(function, "__module__", own, asked=True))
+    for place in dict.fromkeys((own, module, _package_of(module))):
+        holder = sys.modules.get(place) if isinstance(place, str) else None
+        if holder is not None and getattr(holder, name, None) is function:
+            target.attribute(sys.modules, str(place))
+            target.attribute(holder, name)
+            return True
+    return False
 
 
-def _name_of_dtype(dtype: Any) -> str:
-    """Return the name of a dtype of any library, as in the dtype table."""
-    try:
-        return str(np.dtype(dtype).name)
-    except (TypeError, ValueError):
-        return str(dtype).removeprefix("torch.")
+def _row_of(target: Target, package: str) -> Consumer | None:
+    """Return the row of a package in the version that is in use, if there is one."""
+    in_use = sys.modules.get(package)
+    version = getattr(in_use, "__version__", None)
+    if package in WITH_VERSIONS and in_use is not None:
+        target.lookups.append(Lookup(in_use, "__version__", version))
+    return consumer_for(package, str(version or ""))
 
 
-def _known_function(function: Any, package: str, reads: Reads) -> Function | None:
+def _known_function(target: Target, function: Any, package: str) -> Function | None:
     """Return the row of a function. It is compared by identity: its ``__name__`` may differ."""
     for row in FUNCTIONS:
         module, _, path = row.name.partition(":")
-        named: Any = reads.module(module) if _package_of(module) == package else None
+        if _package_of(module) != package:
+            continue
+        named: Any = sys.modules.get(module)
+        if named is None:  # once it is loaded, the function may be known
+            target.attribute(sys.modules, module)
         for name in path.split("."):
-            named = None if named is None else reads.attribute(named, name)
+            named = getattr(named, name, None)
         if named is not None and named is function:
             return row
     return None
 
 
-def _module_named(name: str, reads: Reads) -> ModuleType:
+def _module_named(name: str) -> ModuleType:
     try:
-        module = importlib.import_module(name)
+        return importlib.import_module(name)
     except (ModuleNotFoundError, ValueError, TypeError) as error:
         raise ValueError(
             f"consumer is {name!r}, which is neither a device such as 'gpu:0' nor a module "
             f"that can be imported ({error}); pass the name of an installed package, such as "
             "'numpy'"
         ) from error
-    reads.module(name)
-    return module
 
 
-def _importing_function(row: Consumer, reads: Reads) -> Callable[[Any], Any]:
+def _importing_function(target: Target, row: Consumer) -> Callable[[Any], Any]:
     """Return the function of a library that imports arrays."""
-    if row.entry:
-        return _entry(row.package, row.entry, reads)
+    if row.importer:
+        return _importer(target, row.package, row.importer)
     names = [f.name.replace(":", ".") for f in FUNCTIONS if f.name.startswith(f"{row.package}:")]
     such = f", such as {names[0]}" if names else ""
     raise TypeError(
@@ -196,35 +226,35 @@ def _importing_function(row: Consumer, reads: Reads) -> Callable[[Any], Any]:
     )
 
 
-def _nearest_import(row: Consumer, name: str, reads: Reads) -> Any:
+def _nearest_import(target: Target, row: Consumer, name: str) -> Any:
     """Return the ``from_dlpack`` of the innermost module around a function, if it takes producers.
 
     None: no module has one.
     """
     while name and row.takes == "producer":
-        module = reads.module(name)
-        function = None if module is None else reads.attribute(module, "from_dlpack")
+        module = sys.modules.get(name)
+        function = None if module is None else target.attribute(module, "from_dlpack")
         if function is not None:
             return function
         name = name.rpartition(".")[0]
     return None
 
 
-def _entry(package: str, entry: str, reads: Reads) -> Callable[[Any], Any]:
-    name, _, path = f"{package}{entry}".partition(":")
+def _importer(target: Target, package: str, importer: str) -> Callable[[Any], Any]:
+    name, _, path = f"{package}{importer}".partition(":")
+    *outer, last = path.split(".")
     try:
-        named: Any = importlib.import_module(name)
-        reads.module(name)
-        for attribute in path.split("."):
-            named = reads.attribute(named, attribute)
-        if named is None:
+        holder: Any = importlib.import_module(name)
+        for attribute in outer:
+            holder = getattr(holder, attribute)
+        call: Callable[[Any], Any] | None = target.attribute(holder, last)
+        if call is None:
             raise AttributeError(path)
     except (AttributeError, ImportError, ValueError):
         raise TypeError(
-            f"consumer {package} has no {entry.lstrip('.:')}; use the array of "
+            f"consumer {package} has no {importer.lstrip('.:')}; use the array of "
             "exchange(x, numpy), or pass a module with from_dlpack or a callable"
         ) from None
-    call: Callable[[Any], Any] = named
     return call
 
 

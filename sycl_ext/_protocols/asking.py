@@ -151,11 +151,12 @@ def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
         queue = getattr(x, "sycl_queue", None)
         if queue is not None:
             queues.queue_from(queue).wait()
+    except Warning:  # made an error by a filter: it is about this call, which has no keywords
+        return _REFUSED
     except Exception as second:
         if not is_refusal(second):
             raise
-        # A warning that is raised as an error is about this second call.
-        if not isinstance(second, TypeError | Warning):
+        if not isinstance(second, TypeError):
             refusals[-1] = second
         return _REFUSED
     refusals.pop()

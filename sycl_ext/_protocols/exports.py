@@ -10,7 +10,7 @@ from sycl_ext._devices.placement import resolve
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.dlpack import as_dl_device
 from sycl_ext._negotiation.kinds import check_flag, is_int
-from sycl_ext._protocols.sources import carry_out, plan_for, source_of
+from sycl_ext._protocols.sources import carry_out, plan_for
 
 
 @traced
@@ -21,7 +21,7 @@ def export(
     versioned = _takes_versioned(max_version)
     allowed = check_flag("copy", copy, or_none=True)
     asked = None if dl_device is None else as_dl_device(dl_device, "dl_device")
-    plan = plan_for(source_of(tensor), asked, allowed, versioned=versioned).check()
+    plan = plan_for(_core.array_facts(tensor), asked, allowed, versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
     named = resolve(label)
     if named.is_host and stream is not None:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of NumPy and buffers, and advice for an object that has no memory to import."""
 
+from contextlib import suppress
 from ctypes import c_wchar, sizeof
 from typing import Any
 
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._negotiation.errors import SuppressRefusals
+from sycl_ext._negotiation.errors import REFUSALS
 from sycl_ext._negotiation.producers import advice_for, definer
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.producer_facts import DESCRIPTION_METHODS, DLPACK_METHODS
@@ -87,7 +88,7 @@ def _holds_array(x: Any) -> bool:
     """Whether the ``data`` of an object is an array that stands for the same elements."""
     data: Any = getattr(x, "data", None)
     is_array = definer(type(data), *DLPACK_METHODS, DESCRIPTION_METHODS[0]) is not None
-    with SuppressRefusals():
+    with suppress(*REFUSALS):
         return is_array and tuple(x.shape) == tuple(data.shape)
     return False
 
@@ -102,7 +103,7 @@ def way_in(x: Any) -> str:
     if isinstance(x, (int, float, complex)) or any(hasattr(type(x), name) for name in arrays):
         return "make an array of it with numpy.asarray(x, dtype)"
     if isinstance(x, (list, tuple)):
-        with SuppressRefusals():  # of unequal lengths, or of arrays on a device
+        with suppress(*REFUSALS):  # of unequal lengths, or of arrays on a device
             _exchanged_dtype(np.asarray(x).dtype)
             return "make an array of it with numpy.asarray(x, dtype)"
         return "make one array of its elements in their library, and pass that"

@@ -13,7 +13,7 @@ import numpy as np
 from sycl_ext import _core
 from sycl_ext._devices.placement import Placement, place, resolve
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
-from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, is_refusal, refusal_by
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, refusal_by
 from sycl_ext._negotiation.kinds import ALLOCATED, UsmType, check_usm_type, is_capsule
 from sycl_ext._negotiation.producers import advice_for, class_name
 from sycl_ext._protocols import sources
@@ -214,8 +214,6 @@ def import_slowly(*question: Any) -> _core.TensorBase:
     try:
         if run.device is not None:
             run.placement = place(run.device)
-        if refusals and not is_refusal(refusals[0]):
-            raise refusals[0]
         run.x = sources.strong(run.x)
         run.facts = facts_of(run.x)
         for step in DLPACK_STEPS if run.view is not None or refusals else STEPS:
@@ -264,13 +262,10 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     if not is_on_host:
         tensor = ask_copy(x, HOST, copy, refusals)
     if tensor is None and refusals:
-        whose, first = f"the {class_name(x)} on device {announced}", refusals[0]
-        if isinstance(first, RejectedError):
-            raise ExchangeError(f"{whose} is not taken: {first}{advice_for(x)}") from first
-        raise refusal_by(f"{whose} refused", first, advice_for(x))
+        raise _final_refusal(x, announced, refusals)
     if tensor is None:
         raise CopyRefusedError(
-            f"copy=False was asked for, and a copy through the host is needed: the "
+            f"copy=False, but a copy through the host is required: the "
             f"{class_name(x)} is on device {announced}, which is not of SYCL; pass copy=None"
         )
     if run.in_place:
@@ -285,6 +280,15 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
             f"from {announced}, where the {class_name(x)} is, to the wanted device takes two "
             "copies, through the host; to allow it, pass copy=True"
         ) from error
+
+
+def _final_refusal(x: Any, announced: DLDevice, refusals: Refusals) -> ExchangeError:
+    whose, advice = f"the {class_name(x)} on device {announced}", advice_for(x)
+    if not isinstance(refusals[0], RejectedError):
+        return refusal_by(f"{whose} refused", refusals[0], advice)
+    error = ExchangeError(f"{whose} is not taken: {refusals[0]}{advice}")
+    error.__cause__ = refusals[0]
+    return error
 
 
 def _no_device(x: Any, refusal: Exception) -> Exception:

@@ -49,7 +49,7 @@ def move(
     target = sources.tensor_device(tensor) if placement is None else placement.device
     queue = None if placement is None else placement.queue
     plan = sources.plan_for(
-        sources.source_of(tensor), target.__dlpack_device__(), copy, ours=True, usm_type=usm_type
+        _core.array_facts(tensor), target.__dlpack_device__(), copy, ours=True, usm_type=usm_type
     ).check()
     note(plan.route.value, tensor, plan.copies)
     if plan.route is not Route.VIEW:

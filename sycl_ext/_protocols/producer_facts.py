@@ -9,7 +9,7 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._devices import queues
-from sycl_ext._negotiation.errors import is_of_signal_handler
+from sycl_ext._negotiation.errors import REFUSALS
 from sycl_ext._negotiation.producers import definer, has_trait, inherits_trait
 
 
@@ -77,7 +77,10 @@ def facts_of_class(cls: type) -> int:
         Facts.DESCRIBES: describes,
         Facts.IS_NDARRAY: is_ndarray,
     }
-    return sum(fact for fact, is_so in facts.items() if is_so)
+    all_facts = 0
+    for fact, is_so in facts.items():
+        all_facts |= int(fact) if is_so else 0
+    return all_facts
 
 
 def facts_of(x: object) -> int:
@@ -85,9 +88,7 @@ def facts_of(x: object) -> int:
     facts = _core.facts_of_class(type(x))
     try:
         own = object.__getattribute__(x, "__dict__")  # runs no ``__getattribute__`` of the class
-    except Exception as error:
-        if is_of_signal_handler(error):
-            raise
+    except REFUSALS:
         return facts
     if not isinstance(own, dict):
         return facts

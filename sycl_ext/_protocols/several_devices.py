@@ -27,10 +27,10 @@ def import_to_any(
         memory = None
     if memory is None:  # no view, but the producer may copy to one of the devices
         return _import_to_first(x, devices, copy, usm_type, dlpack_only)
-    source = sources.source_of(memory)
+    facts = _core.array_facts(memory)
     where = [placement.device.__dlpack_device__() for placement in placements]
     plans = [
-        replace(sources.plan_for(source, device, copy, ours=True, usm_type=usm_type), device=device)
+        replace(sources.plan_for(facts, device, copy, ours=True, usm_type=usm_type), device=device)
         for device in where
     ]
     chosen = cheapest(plans).check()

@@ -10,50 +10,24 @@ from weakref import ProxyTypes
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import resolve
-from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
-from sycl_ext._negotiation.rules import Plan, Request, Route, Source, kind_of_copy, plan
+from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
+from sycl_ext._negotiation.rules import Plan, Relation, Route, kind_of_copy, plan
 
 
-def source_of(tensor: _core.TensorBase) -> Source:
-    """Return what the rules know of a tensor; makes no copy."""
-    entry = None if tensor.entry_id is None else _core.entry(tensor.entry_id)
-    return Source(
-        device=tensor.__dlpack_device__(),
-        entry=tensor.entry_id,
-        root=None if entry is None else (int(DeviceType.ONE_API), entry.root_id),
-        usm_type=tensor.usm_type,
-        default_context=entry is not None and entry.default_context,
-        host_reachable=tensor.host_accessible,
-        readonly=tensor.readonly,
-        reversed=tensor.reversed,
-    )
+def plan_for(
+    facts: _core.ArrayFacts, device: DLDevice | None, copy: bool | None, **limits: Any
+) -> Plan:
+    """Plan for a DLPack device; None: that of ``__dlpack_device__``.
 
-
-def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **fields: Any) -> Plan:
-    """Look the device up in the table, and plan; `fields` are more fields of the `Request`.
-
-    `ours`: this package takes the data. It knows the entries, and takes host memory that the device
-    can read. A third party expects USM of the default context under a root id.
+    The limits are those of `_core.request_for`. `ours`: this package takes the data. It knows the
+    entries, and takes host memory that the device can read. A third party expects USM of the
+    default context under a root id.
     """
-    facts: dict[str, Any] = {"known": device is None}
-    if device not in (None, HOST) and device[0] != DeviceType.ONE_API:
-        named = resolve(device)
-        if named.is_host:
-            device = HOST
-        elif named.native is not None:
-            entry, kind = named.native
-            facts["right_kind"] = kind == source.usm_type
-            device = (int(DeviceType.ONE_API), entry.id)
-    device_type, entry_id = device or source.device
-    if device_type == DeviceType.ONE_API:
-        facts["known"] = 0 <= entry_id < _core.entry_count()
-        if facts["known"]:
-            target = _core.entry(entry_id)
-            facts["system_usm"] = fields.get("ours", False) and "system" in target.usm_types
-            facts["has_usm"] = bool({*target.usm_types} - {"system"})
-            if source.entry not in (None, target.id) and source.usm_type == "device":
-                facts["direct"] = _core.copies_directly(_core.entry(source.entry), target)
-    return plan(source, Request(device, copy, **fields, **facts))
+    if device is not None and not all(-(1 << 31) <= number < 1 << 31 for number in device):
+        return plan(Relation.UNKNOWN, copy, facts, device)  # the numbers of DLPack have 32 bits
+    request = _core.request_for(facts, device, **limits)
+    row = Relation[_core.relation(facts, request)]
+    return plan(row, copy, facts, request.device)
 
 
 @functools.lru_cache(maxsize=256)

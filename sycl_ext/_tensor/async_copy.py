@@ -139,7 +139,7 @@ def to_numpy(
     """Implement ``to_numpy(copy, wait)`` except for views and copies that wait."""
     if wait is not True and check_flag("wait", wait):
         return tensor.to_numpy(copy)
-    plan = sources.plan_for(sources.source_of(tensor), HOST, copy, any_strides=True).check()
+    plan = sources.plan_for(_core.array_facts(tensor), HOST, copy, any_strides=True).check()
     _ = tensor.dtype  # raises now where NumPy has no such dtype
     note(plan.route.value, tensor, plan.copies)
     if plan.copies == 0:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._negotiation.errors import is_of_signal_handler
+from sycl_ext._negotiation.errors import REFUSALS
 from sycl_ext._protocols.sources import is_tensor
 
 #: In place of elements that a kernel or a copy may still be writing.
@@ -62,7 +62,5 @@ def _elements(tensor: _core.TensorBase, indent: int = 0) -> str:
         if array is None:
             return PENDING
         return np.array2string(array, separator=", ", prefix=" " * indent)
-    except Exception as error:  # NumPy may lack the dtype; callers that wait get those of commands
-        if is_of_signal_handler(error):
-            raise
+    except REFUSALS:  # NumPy may lack the dtype; a wait raises the errors of commands
         return ""

@@ -27,7 +27,6 @@ def connect() -> None:
         "usm_kinds": {kind: number for number, kind in enumerate(ALLOCATED)},
         "numpy_dtype": numpy_dtype,
         "make_room": memory_use.make_room,
-        "decide": rules.decide,
         "facts_of_class": producer_facts.facts_of_class,
         "shared_queue": device.shared_queue,
         "import_slowly": imports.import_slowly,
@@ -42,6 +41,10 @@ def connect() -> None:
         copy_refused_error=CopyRefusedError,
         sycl_error=SyclError,
         is_refusal=is_refusal,
+        rules={
+            name: tuple(route.name for route in rules.RULES[rules.Relation[name]])
+            for name in _core.RELATIONS
+        },
         trace=LOGGED,
     )
     atexit.register(_core.end_deleters)

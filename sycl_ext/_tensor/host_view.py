@@ -81,7 +81,7 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     if may_be_it and facts_of(x) & Facts.IS_TENSOR:
         return x  # type: ignore[no-any-return]
     source = _core.find_memory(x, copy=copy)
-    plan = sources.plan_for(sources.source_of(source), HOST, copy).check()
+    plan = sources.plan_for(_core.array_facts(source), HOST, copy).check()
     note(plan.route.value, source, plan.copies)
     base = None if copy is True or is_capsule(x) else x
     if copy is True or plan.copies != 0:

@@ -3,12 +3,13 @@
 
 import operator
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from sycl_ext._negotiation.errors import SuppressRefusals
+from sycl_ext._negotiation.errors import REFUSALS
 from sycl_ext._negotiation.kinds import is_unordered
 
 #: A strided view: offset of its first element, shape and strides, all in elements.
@@ -105,9 +106,9 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 def _as_ints(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, (bool, str, bytes)) and not is_unordered(shape):
-        with SuppressRefusals():  # an array of another library may raise any exception
+        with suppress(*REFUSALS, IndexError):
             return (operator.index(shape),)
-        with SuppressRefusals():
+        with suppress(*REFUSALS, IndexError):
             return tuple(operator.index(length) for length in shape)
     hint = "; pass tuple(x.tolist())" if hasattr(shape, "tolist") else ""
     raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints{hint}")

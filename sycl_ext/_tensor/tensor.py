@@ -115,7 +115,6 @@ class Tensor(Views):
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        _core.note_request(self)
         return usm_interface.usm_interface_of(self)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:

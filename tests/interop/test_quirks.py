@@ -5,12 +5,12 @@ Each library is given every dtype and layout, bare and through `exchange`.
 """
 
 import pytest
+from sycl_ext._negotiation.reads import Reads
 
 import seen
 from quirks import CASES, DTYPES, LAYOUTS, NAMES
 from sycl_ext._negotiation.consumer_row import NARROW
 from sycl_ext._negotiation.consumers import WIDE, consumer_for
-from sycl_ext._negotiation.reads import Reads
 
 KIND = "consumer"
 

@@ -30,6 +30,7 @@ CPP_FOLDERS = (
     "runtime/devices",
     "runtime/memory",
     "tensor",
+    "rules",
     "dlpack",
     "python",
 )

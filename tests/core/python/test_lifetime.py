@@ -7,6 +7,7 @@ import itertools
 import sys
 import threading
 import time
+import types
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -404,16 +405,18 @@ def test_refused_producer_is_not_left_to_the_collector(name, device, copies):
 @pytest.mark.parametrize("forms", [0, 1], ids=["refuses", "takes the second form"])
 def test_tensor_that_a_consumer_refused_is_not_left_to_the_collector(forms):
     calls = []
+    library = types.ModuleType("library_of_arrays")
 
     def consumer(x):
         calls.append(None)
         if len(calls) <= forms or not forms:
             raise BufferError("not like this")
 
+    library.from_dlpack = consumer
     tensor = numbers()
     gone = weakref.ref(tensor)
     with contextlib.suppress(BufferError):
-        sx.exchange(tensor, consumer)
+        sx.exchange(tensor, library)
     del tensor
     assert gone() is None
     assert len(calls) > 1

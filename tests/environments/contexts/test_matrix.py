@@ -10,7 +10,7 @@ import pytest
 import sycl_ext as sx
 import ways
 from dlpack_conformance.structs import IS_COPIED, managed_in
-from sycl_ext import Route
+from sycl_ext import Route, _core
 from sycl_ext._protocols import sources
 
 HOST = (1, 0)
@@ -107,7 +107,7 @@ def test_export(places, count_copies, source, requested, number, copy, usm_type)
         return tensor.__dlpack__(max_version=(1, 0), dl_device=asked, copy=copy)
 
     if asked is not None:  # explain takes a device as we ourselves want it; the plan is the same
-        planned = sources.plan_for(sources.source_of(tensor), asked, copy)
+        planned = sources.plan_for(_core.array_facts(tensor), asked, copy)
         assert planned.route is route
         assert planned.copies == COPIES.get(route, 0)
     count_copies()

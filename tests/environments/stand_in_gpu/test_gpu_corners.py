@@ -3,6 +3,7 @@
 
 import threading
 import time
+import types
 
 import dpctl
 import dpctl.memory
@@ -50,8 +51,10 @@ def test_refusal_keeps_the_error_of_the_consumer_as_its_cause(gpu):
     def consumer(x):
         raise NotImplementedError(x.__dlpack_device__())
 
+    library = types.ModuleType("library_of_arrays")
+    library.from_dlpack = consumer
     with pytest.raises(sx.CopyRefusedError) as caught:
-        sx.exchange(sx.zeros(3, device=gpu), consumer, host_copy=False)
+        sx.exchange(sx.zeros(3, device=gpu), library, host_copy=False)
     assert isinstance(caught.value.__cause__, NotImplementedError)
 
 
@@ -63,8 +66,10 @@ def test_host_copy_that_was_refused_is_not_made_again(gpu):
         seen.append(x.__dlpack_device__())
         raise BufferError("that is not for me")
 
+    library = types.ModuleType("library_of_arrays")
+    library.from_dlpack = consumer
     with pytest.raises(BufferError, match="that is not for me"):
-        sx.exchange(sx.zeros(3, device=gpu), consumer)
+        sx.exchange(sx.zeros(3, device=gpu), library)
     assert seen == [(14, gpu.id), (1, 0)]
 
 

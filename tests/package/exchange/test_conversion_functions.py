@@ -5,7 +5,6 @@ Those of libraries that are not in this environment: ``interop/test_library_func
 """
 
 import functools
-import re
 import sys
 
 import dpnp
@@ -61,43 +60,27 @@ def test_partial_function_is_given_what_its_function_takes():
         functools.partial(np.array, copy=None),
         functools.partial(functools.partial(np.array, copy=True), copy=False),
         functools.partial(np.asarray, copy=True),
-        functools.partial(np.from_dlpack, copy=True),
+        functools.partial(np.from_dlpack, copy=None),
         functools.partial(np.asarray, order="F"),
         functools.partial(np.array, copy=None, dtype="i8"),
+        functools.partial(np.asarray, dtype=np.dtypes.Int64DType),
         functools.partial(torch.asarray, copy=True),
         functools.partial(dpnp.array, copy=None),
         pytest.param(functools.partial(dpnp.asarray, copy=True), id="dpnp copies"),
         functools.partial(pandas.DataFrame, copy=False),
     ],
 )
-def test_plan_knows_the_arguments_of_a_partial_that_copy(function):
-    """A copy of `numpy.array` is its argument: ``copy=True`` gave the memory itself."""
+def test_partial_function_gets_a_view_or_the_copy_that_was_requested(function):
+    """Its arguments are its own: `numpy.array` with ``copy=None`` gave the memory for a copy."""
     for x in (usm(), INT64.copy()):
         for copy in (None, True, False):
-            conversions.check_one(function, x, INT64, copy)
-
-
-@needs("device_copies")
-@needs("kernels", "dpnp converts")
-@pytest.mark.parametrize(
-    "function",
-    [
-        functools.partial(np.asarray, dtype="f8"),
-        functools.partial(torch.as_tensor, dtype=torch.float64),
-        pytest.param(functools.partial(dpnp.asarray, dtype=dpnp.float64), id="dpnp converts"),
-    ],
-)
-def test_conversion_of_the_dtype_is_a_copy(function):
-    for copy in (None, True, False):
-        conversions.check_one(function, usm(), INT64.astype("float64"), copy)
-        same = usm().to_numpy().astype("float64")
-        conversions.check_one(function, sx.as_tensor(same, copy=True), same, copy)
-
-
-def test_dtype_that_is_not_understood_keeps_the_copy_that_was_asked_for():
-    function = functools.partial(np.asarray, dtype=np.dtypes.Int64DType)
-    tensor = usm()
-    assert conversions.address(sx.exchange(tensor, function, copy=True)) != tensor.ptr
+            if sx.explain(x, function, copy=copy).error is not None:
+                assert copy is False
+                continue
+            result = sx.exchange(x, function, copy=copy)
+            assert conversions.values(result).tolist() == INT64.tolist()
+            if copy:
+                assert conversions.address(result) != conversions.address(x)
 
 
 @pytest.mark.parametrize(
@@ -147,51 +130,11 @@ def test_library_name_means_its_module():
         assert type(by_name) is type(by_module), name
 
 
-def copied(x):
-    return np.array(np.from_dlpack(x))
-
-
-def doubled(x):
-    return np.from_dlpack(x) * 2
-
-
-class Copies:
-    def __call__(self, x):
-        return copied(x)
-
-    def method(self, x):
-        return copied(x)
-
-
-@pytest.mark.parametrize(
-    ("function", "name"),
-    [
-        (copied, "copied"),
-        (functools.partial(copied), "copied"),
-        (lambda x: torch.from_dlpack(x).clone(), "<lambda>"),
-        (Copies(), "Copies"),
-        (Copies().method, "Copies.method"),
-    ],
-)
-def test_copy_of_a_function_is_found_in_its_result(function, name):
-    text = re.escape(f"{__name__}.{name} made a copy of what it was given")
-    with pytest.raises(sx.CopyRefusedError, match=text):
-        sx.exchange(sx.host_view(usm()), function, copy=False)
-    assert conversions.values(sx.exchange(sx.host_view(usm()), function)).tolist() == INT64.tolist()
-
-
 @pytest.mark.parametrize(
     ("function", "route"), [(np.array, sx.Route.HOST_COPY), (dpnp.array, sx.Route.COPY)]
 )
 def test_copy_of_a_function_is_planned_where_its_library_has_memory(function, route):
     assert sx.explain(sx.zeros(3, "int64", usm_type="shared"), function).route is route
-
-
-@pytest.mark.parametrize(
-    "function", [doubled, lambda x: np.from_dlpack(x)[::-1], np.sum, torch.sum]
-)
-def test_computed_result_is_no_copy(function):
-    assert sx.exchange(sx.host_view(usm()), function, copy=False) is not None
 
 
 @pytest.mark.parametrize("function", [lambda x: x.__dlpack__(), type(sx.zeros(1)).__dlpack__])
@@ -217,16 +160,6 @@ def test_function_of_a_library_is_given_its_array(function):
     """Every function, not only those that convert."""
     tensor = sx.zeros(3, usm_type="shared")
     assert conversions.values(sx.exchange(tensor, function)).tolist() == [0, 0, 0]
-
-
-def test_function_in_c_is_given_a_numpy_array_in_the_end():
-    """It refuses the type of its argument before any Python code has run."""
-    take = type("Take", (), {"__call__": staticmethod(torch.from_numpy)})()
-    tensor = usm()
-    result = sx.exchange(tensor, take)
-    assert (result.data_ptr(), result.tolist()) == (tensor.ptr, INT64.tolist())
-    with pytest.raises(TypeError, match="sequence item 0"):
-        sx.exchange(tensor, "".join)
 
 
 def of_library(package, function):
@@ -256,15 +189,3 @@ def test_error_of_a_function_that_has_its_array_is_passed_on(package):
     with pytest.raises(ValueError, match="^the input has too few samples$"):
         sx.exchange(usm(), of_library(package, fit))
     assert [type(call) for call in calls] == [np.ndarray]
-
-
-class Refuses:
-    def __init__(self, x):
-        raise BufferError("not this one")
-
-
-def test_class_that_refuses_is_told_to_belong_to_a_library_if_it_does():
-    with pytest.raises(BufferError, match=r"Size is a class: pass its library, torch$"):
-        sx.exchange(usm(), torch.Size)
-    with pytest.raises(BufferError, match=r"BufferError: not this one$"):
-        sx.exchange(usm(), Refuses)

@@ -35,7 +35,7 @@ def named(result):
 
 def test_refused_array_goes_when_its_exception_does(library):
     """No kept answer, and no cycle, keeps the array alive."""
-    library.from_dlpack = lambda x: 1 / 0
+    library.from_dlpack = lambda x: int("no number")
     for _ in range(2):
         tensor = usm()
         gone = weakref.ref(tensor)
@@ -51,7 +51,7 @@ def test_refused_array_goes_when_its_exception_does(library):
 
 def test_closure_is_not_kept():
     def function(x):
-        return np.from_dlpack(x, device="cpu")
+        return x.to_numpy()
 
     sx.exchange(usm(), function)
     gone = weakref.ref(function)

@@ -120,7 +120,7 @@ def test_device_that_is_not_of_sycl_is_reached_by_a_copy_alone():
             return (8, 0)
 
     x = OnMetal(sx.ones(4))
-    expected = r"through the host is needed: the OnMetal is on device \(8, 0\).* pass copy=None"
+    expected = r"through the host is required: the OnMetal is on device \(8, 0\).* pass copy=None"
     with pytest.raises(sx.CopyRefusedError, match=expected):
         sx.from_dlpack(x, copy=False)
     assert sx.from_dlpack(x, copy=None, device="cpu").tolist() == [1, 1, 1, 1]

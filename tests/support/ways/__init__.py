@@ -109,7 +109,7 @@ ELSEWHERE = {
     "ipc.register_multiprocessing": "environments/stand_in_gpu/test_gpu_anybodys_memory.py",
     "Handle.to_bytes": "environments/stand_in_gpu/test_gpu_processes.py",
     "get_cmake_dir get_include": "package/setup/test_import.py",
-    "Plan.check Plan.noting": "package/negotiation/test_rules.py",
+    "Plan.check Plan.noting": "core/rules/test_relation.py",
     "AsyncCopy.done": "package/tensor/test_async_copy.py",
 }  # fmt: skip
 

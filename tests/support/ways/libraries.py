@@ -60,10 +60,10 @@ ROWS: dict[str, Way] = {
         lambda t: sx.exchange(t, "torch"), HOST, any=True, takes=torch_knows,
         tags={Tag.TORCH, Tag.EXCHANGE}),
     "exchange(memoryview)": Way(
-        lambda t: sx.exchange(t, memoryview), HOST, any=True, takes=numpy_knows,
+        lambda t: sx.exchange(t, memoryview, device=(1, 0)), HOST, any=True, takes=numpy_knows,
         tags={Tag.EXCHANGE}),
     "exchange(a callable)": Way(
-        lambda t: sx.exchange(t, lambda x: np.from_dlpack(x)), HOST, any=True, takes=numpy_knows,
+        lambda t: sx.exchange(t, lambda x: x.to_numpy()), HOST, any=True, takes=numpy_knows,
         tags={Tag.EXCHANGE}),
     "exchange(sycl_ext)": Way(lambda t: sx.exchange(t, sx), VIEW, any=True, tags={Tag.EXCHANGE}),
     "exchange(sycl_ext.from_dlpack)": Way(

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop that makes the attempts of `exchange`; the core hands over kept views itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from sycl_ext import _core
+from sycl_ext._debug.trace import LOGGED, note
+from sycl_ext._exchange.attempts import Attempt, copy_entry
+from sycl_ext._exchange.decisions import Decision, call_for
+from sycl_ext._negotiation.consumer_row import Consumer
+from sycl_ext._negotiation.dlpack import HOST, DLDevice
+from sycl_ext._negotiation.errors import is_refusal, refusal_by
+from sycl_ext._negotiation.rules import Plan, kind_of_copy, refusal_of
+from sycl_ext._negotiation.targets import Target
+from sycl_ext._protocols import sources
+from sycl_ext._tensor.display import describe
+from sycl_ext._tensor.tensor import Tensor, as_tensor
+
+
+def run_attempts(
+    source: _core.TensorBase,
+    decision: Decision,
+    copy: bool | None,
+    refusal: Exception | None,
+) -> Any:
+    """Make the attempts of a decision in turn.
+
+    `refusal` is the exception of the library in the first attempt, if the core has made that.
+    """
+    target = decision.target
+    refused: list[Plan] = []
+    refusals = [] if refusal is None else [refusal]
+    begin = 0 if refusal is None else decision.first + 1
+    del refusal
+    try:
+        for attempt in _from(begin, decision):
+            if attempt.plan.error is not None:
+                refused.append(attempt.plan)
+                continue
+            refused.clear()
+            handed = _make_object(source, target.row, attempt, copy)
+            if target.call is None:
+                return handed
+            if not target.imports:
+                _log(target, attempt.plan, source)
+                return _call(target, target.call, handed)
+            try:
+                array = _importing_call(target, handed)(handed)
+            except Exception as error:
+                if not is_refusal(error):
+                    raise
+                refusals.append(error)
+                continue
+            _log(target, attempt.plan, source)
+            if copy is False and isinstance(handed, _core.TensorBase):
+                _core.require_same_memory(array, handed)
+            return _finish(target.then, array)
+        raise _final_error(source, target, refused, refusals)
+    finally:
+        refusals.clear()  # as in `import_slowly`
+
+
+def _from(begin: int, decision: Decision) -> Iterator[Attempt]:
+    yield from decision.attempts[begin:]
+    yield from decision.more()
+
+
+def _log(target: Target, plan: Plan, source: _core.TensorBase) -> None:
+    if LOGGED:
+        note(f"{target.title}, {plan.route.value}", source, plan.copies)
+
+
+def _call(target: Target, function: Callable[[Any], Any], handed: Any) -> Any:
+    """Call a function that does not only import: its result and its exception are its own."""
+    try:
+        return function(handed)
+    except Exception as error:
+        is_unknown = target.row is None and is_refusal(error)
+        if is_unknown and not getattr(error, "__notes__", ()):
+            add_note = getattr(error, "add_note", None)  # Python 3.11
+            if add_note is not None:
+                add_note(
+                    f"exchange called it with a {type(handed).__name__}; "
+                    "function(sycl_ext.exchange(x, numpy)) calls it with a NumPy array"
+                )
+        raise
+
+
+def _importing_call(target: Target, handed: Any) -> Callable[[Any], Any]:
+    is_tensor = isinstance(handed, _core.TensorBase)
+    call = call_for(target, _core.array_facts(handed)) if is_tensor else target.call
+    assert call is not None
+    return call
+
+
+def _finish(then: Callable[[Any], Any] | None, array: Any) -> Any:
+    """Pass a library's array to its function; a class of such arrays has its instance already."""
+    if then is None or (isinstance(then, type) and isinstance(array, then)):
+        return array
+    return then(array)
+
+
+def _final_error(
+    source: _core.TensorBase, target: Target, refused: list[Plan], refusals: list[Exception]
+) -> BaseException:
+    """Return the error of an exchange whose attempts were all refused."""
+    if refused:
+        # The attempts are sorted, so the first refusal is about the best one, and says the most.
+        plan = refusal_of(refused)
+        error = (plan.error or BufferError)(plan.reason)
+        error.__cause__ = refusals[0] if refusals else None
+        return error
+    row = target.row
+    known = f" (known limits: {row.reason})" if row is not None and row.reason else ""
+    return refusal_by(f"{target.title} refused {describe(source)}", refusals[0], known)
+
+
+def _make_object(
+    source: _core.TensorBase, row: Consumer | None, attempt: Attempt, copy: bool | None
+) -> Any:
+    """Make the object of an attempt: a tensor, a host view, or what a library takes instead."""
+    if attempt.device == HOST:
+        seen = _core.copy_to_host(source) if attempt.copies else source
+        handed: _core.TensorBase = _core.as_host_view(
+            seen, source=None if attempt.copies else source
+        )
+    elif attempt.device is not None:
+        asked = True if attempt.copies else False if copy is False else None
+        handed = as_tensor(source, device=attempt.device, copy=asked, usm_type=attempt.usm_type)
+    elif row is None:
+        raise AssertionError("only explain plans for an unaware consumer")
+    elif attempt.native is not None:
+        entry = copy_entry(source.entry_id, row)
+        made = sources.copy_to(source, entry) if attempt.copies else as_tensor(source)
+        return NativeView(made, attempt.native)
+    elif attempt.compact or (
+        attempt.copies and (copy is True or source.usm_type == "system" or row.root_only)
+    ):
+        handed = sources.copy_to(source, copy_entry(source.entry_id, row))
+    else:  # its export makes the copy if requested: `dpnp.asarray` reads the description
+        handed = as_tensor(source)
+    return handed if row is None else _as_taken(handed, row, attempt)
+
+
+def _as_taken(handed: _core.TensorBase, row: Consumer, attempt: Attempt) -> Any:
+    """Return the object in the form that a library takes."""
+    if row.drops_stream and attempt.device != HOST:
+        _core.synchronize(handed)
+    if row.takes == "NumPy array":
+        return np.asarray(handed)
+    if row.takes == "legacy capsule":
+        return handed.__dlpack__()
+    if handed.size == 0 and not row.null_data and handed.entry_id is not None:
+        return _EmptyProducer(handed, copy_entry(handed.entry_id, row))
+    return handed
+
+
+class NativeView:
+    """A producer of memory of CUDA or HIP, under their device types, for libraries without SYCL."""
+
+    def __init__(self, tensor: _core.TensorBase, device: DLDevice) -> None:
+        self.tensor, self.device = tensor, device
+
+    def __dlpack_device__(self) -> DLDevice:
+        return self.device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: DLDevice | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        where = self.device if dl_device is None else dl_device
+        return self.tensor.__dlpack__(
+            stream=stream, max_version=max_version, dl_device=where, copy=copy
+        )
+
+
+class _EmptyProducer:
+    """A producer of an array without elements that still has an address.
+
+    The address belongs to the entry in which the consumer looks it up.
+    """
+
+    def __init__(self, tensor: _core.TensorBase, entry: _core.Entry) -> None:
+        moves = tensor.entry_id != entry.id
+        usm_type = kind_of_copy(tensor.usm_type, entry.usm_types, moves=moves)
+        anchor = _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C")
+        readonly = tensor.readonly and not moves
+        self._view: Tensor = _core.view(anchor, 0, tensor.shape, tensor.strides, readonly)
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        return self._view.__sycl_usm_array_interface__
+
+    def __dlpack_device__(self) -> DLDevice:
+        return self._view.__dlpack_device__()
+
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **_: Any) -> object:
+        device = self.__dlpack_device__()
+        versioned = max_version is not None and max_version[0] >= 1
+        return _core.make_capsule(self._view, versioned=versioned, device=device, null_data=False)
