@@ -117,6 +117,14 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   }
 }
 
+// The most bytes of one allocation.
+std::uint64_t largest_block(const Entry& entry) {
+  const WithoutGil released;
+  return locked_call("asking for the largest block of a device", [&entry] {
+    return entry.sycl->device.get_info<sycl::info::device::max_mem_alloc_size>();
+  });
+}
+
 // The blocks that are looked up by an address: those of private contexts, and those that the host
 // had a view of.  Blocks may overlap, and may be listed several times.  A lookup takes no lock
 // while the list is empty.
@@ -202,6 +210,13 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
   const PassedLimit& limited = request.limited;
   if (!limited.entry) {
     require_not_lost(entry);
+    const std::uint64_t largest = largest_block(entry);
+    if (size > largest) {
+      fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
+           "' USM on device ", entry.id, " ('", entry.name,
+           "'): the largest block of the device has ", largest,
+           " bytes; divide the array into several");
+    }
     fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
   }
   fail_allocation(nbytes, kind, entry, "of the ", limited.bytes,
