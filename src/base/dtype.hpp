@@ -14,6 +14,10 @@ static_assert(DLPACK_MAJOR_VERSION == 1 && DLPACK_MINOR_VERSION >= 3,
 
 namespace sycl_ext {
 
+// The version of DLPack that this package writes and asks producers for.  A newer header does not
+// change it: first, each new field must be written in src/dlpack/export.cpp and read in import.cpp.
+inline constexpr DLPackVersion dlpack_version{1, 3};
+
 // A row whose element copy_strided (tensor/strided.cpp) cannot copy does not compile there: it has
 // loops for 1, 2, 4, 8 and 16 bytes.  More than 31 bytes have no DLDataType, whose bits are one
 // byte.

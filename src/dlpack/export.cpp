@@ -100,7 +100,7 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   managed.manager_ctx = block.get();
   managed.deleter = delete_managed<Managed>;
   if constexpr (versioned) {
-    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    managed.version = dlpack_version;
     managed.flags = (tensor.readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0) |
                     (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
   }

@@ -92,10 +92,10 @@ Imported import_managed(Managed* managed, ImportOptions options) {
   bool readonly = false, copied = false;
   if constexpr (versioned) {
     // With another major version, nothing but the deleter may be touched.
-    if (managed->version.major != DLPACK_MAJOR_VERSION) {
+    if (managed->version.major != dlpack_version.major) {
       fail(Error::Kind::buffer, "the producer's capsule has DLPack version ",
            managed->version.major, ".", managed->version.minor, "; this package reads version ",
-           DLPACK_MAJOR_VERSION, ".x: make the capsule with max_version=(1, 0)");
+           dlpack_version.major, ".x: make the capsule with max_version=(1, 0)");
     }
     readonly = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
     copied = (managed->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;

@@ -23,7 +23,13 @@ Wrapped wrapped(Imported&& imported) {
 }  // namespace
 
 void bind_dlpack(py::module_& m) {
-  m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  m.attr("DLPACK_VERSION") = py::make_tuple(dlpack_version.major, dlpack_version.minor);
+  // The name says what a capsule contains; a consumer renames a capsule that it takes over.
+  m.def("capsule_name", [](const py::object& capsule) {
+    const char* const name = PyCapsule_GetName(capsule.ptr());
+    if (!name && PyErr_Occurred()) throw py::error_already_set();
+    return std::string(name ? name : "");
+  });
   m.def("live_exports", &live_exports);
   py::class_<ExportMark, std::shared_ptr<ExportMark>>(m, "ExportMark")
       .def(py::init<>())

@@ -159,12 +159,8 @@ int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out)
 }
 
 const DLPackExchangeAPI api = {
-    {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, nullptr},
-    allocate_like,
-    from_object,
-    to_object,
-    borrow_from_object,
-    current_work_stream,
+    {dlpack_version, nullptr}, allocate_like,       from_object, to_object,
+    borrow_from_object,        current_work_stream,
 };
 
 }  // namespace

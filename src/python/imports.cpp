@@ -52,7 +52,7 @@ PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
   // garbage may run.
   static PyObject* version = nullptr;
   static PyObject* names_for[2][2] = {};  // with a stream, with a copy
-  if (!version) version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  if (!version) version = Py_BuildValue("(II)", dlpack_version.major, dlpack_version.minor);
   PyObject*& names = names_for[stream != nullptr][copy != nullptr];
   if (!names) names = make_keyword_names(stream, copy);
   if (!version || !names) throw PythonError();

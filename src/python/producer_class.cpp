@@ -18,7 +18,7 @@ const DLPackExchangeAPI* table_of(PyTypeObject* type) {
   std::uint64_t newer = UINT64_MAX;  // versions must decrease along the chain, so that it ends
   while (table && table->header.version.major < newer) {
     newer = table->header.version.major;
-    if (newer == DLPACK_MAJOR_VERSION) return table;
+    if (newer == dlpack_version.major) return table;
     table = reinterpret_cast<const DLPackExchangeAPI*>(table->header.prev_api);
   }
   return nullptr;

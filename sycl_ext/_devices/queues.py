@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from sycl_ext import _core
-from sycl_ext._negotiation.kinds import capsule_name, is_capsule, is_int, loaded
+from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
 from sycl_ext._setup.runtimes import warn_of_others
 
 #: The value of ``stream=`` that asks for no synchronisation.
@@ -89,7 +89,7 @@ def _of_dpctl(obj: object) -> _core.Queue | None:
 def _of_capsule(obj: Any) -> _core.Queue | None:
     if not is_capsule(obj):
         return None
-    if capsule_name(obj) != "SyclQueueRef":  # of a context, or read by dpctl before
+    if _core.capsule_name(obj) != "SyclQueueRef":  # of a context, or read by dpctl before
         raise TypeError(f"{obj!r} is not a 'SyclQueueRef' capsule; use {_forms()}")
     return _core.queue_of_capsule(obj)
 

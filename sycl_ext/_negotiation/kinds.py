@@ -96,21 +96,6 @@ def is_capsule(x: object) -> bool:
     return type(x).__name__ == "PyCapsule"
 
 
-def capsule_name(capsule: object) -> str:
-    """Return the name of a capsule, which says what it contains; "" if it has none.
-
-    Only C code can ask a capsule for its name, so it is read from the ``repr``: ``<capsule object
-    "dltensor" at 0x7f3a>``. Who takes the content of a capsule gives it another name.
-
-    Examples
-    --------
-    >>> import datetime
-    >>> capsule_name(datetime.datetime_CAPI)
-    'datetime.datetime_CAPI'
-    """
-    return repr(capsule).partition('"')[2].rpartition('"')[0]
-
-
 def loaded(package: str, name: str) -> Any:
     """Return an attribute of a package; None if it is not imported yet; does not import it."""
     return getattr(sys.modules.get(package), name, None)

@@ -13,7 +13,7 @@ from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
-from sycl_ext._negotiation.kinds import capsule_name, is_capsule
+from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import definer, has_trait
 from sycl_ext._protocols.dtypes import TYPESTRS, name_from_typestr
 from sycl_ext._protocols.sources import compact_strides
@@ -79,7 +79,7 @@ def _read_syclobj(syclobj: Any, pointer: int) -> tuple[Device, _core.Queue | Non
         return place(syclobj).device, None
     if not is_dpctl_queue(syclobj) and callable(getattr(syclobj, "_get_capsule", None)):
         syclobj = syclobj._get_capsule()
-    if is_capsule(syclobj) and capsule_name(syclobj) == "SyclContextRef":
+    if is_capsule(syclobj) and _core.capsule_name(syclobj) == "SyclContextRef":
         context = _core.context_in_capsule(syclobj)
         return by_id(_core.entry_in_context(pointer, context).id), None
     queue = queue_from(syclobj)
