@@ -30,7 +30,12 @@ class SyclError(RuntimeError):
 #: untouched, so a signal handler that ends a call raises a class of its own.
 REFUSALS: Final = (BufferError, TypeError, ValueError, RuntimeError, AttributeError)
 #: Classes of libraries that refuse by another exception.
-NAMED_REFUSALS: Final = frozenset({"dpnp.tensor._dlpack.DLPackCreationError"})
+NAMED_REFUSALS: Final = frozenset(
+    {
+        "dpnp.tensor._dlpack.DLPackCreationError",
+        "tensorflow.python.framework.errors_impl.InvalidArgumentError",
+    }
+)
 #: Subclasses that nobody refuses with: recursion would not end, and the failure of a copy would be
 #: lost, because the runtime reports it only once.
 NO_REFUSALS: Final = (RecursionError, SyclError)

@@ -57,6 +57,9 @@ class Consumer:
     copies: bool = False
     takes_readonly: bool = True
     copies_readonly: bool = False
+    #: A function of a user that reads host memory: `exchange` hands it a tensor, and it takes a
+    #: host view of that.
+    views_host: bool = False
 
     @property
     def version(self) -> str:
@@ -64,16 +67,20 @@ class Consumer:
 
     def loaded(self) -> tuple[Any, Callable[[Any], Any]]:
         """Return the consumer for `exchange`, and the function that takes an array."""
-        from sycl_ext._negotiation.targets import find_consumer
+        from sycl_ext._negotiation.targets import read_consumer
 
         if not isinstance(self.load, str):
             function = self.load()
-            return function, function
+            if not self.views_host:
+                return function, function
+            import sycl_ext as sx
+
+            return lambda x: function(sx.host_view(x)), function
         module = importlib.import_module(self.load)
-        who, call, *_ = find_consumer(module)
-        if who.takes == "producer":
-            return module, call
-        return module, lambda x: call(x.__dlpack__())
+        target = read_consumer(module)
+        if target.row.takes == "producer":
+            return module, target.call
+        return module, lambda x: target.call(x.__dlpack__())
 
 
 def always(answer: bool) -> Callable[[Any], bool]:
@@ -172,6 +179,7 @@ POLARS = {
     "address": lambda series: series.to_numpy(allow_copy=False).ctypes.data,
     "values": lambda series: series.to_numpy(),
     "writable": always(False),
+    "views_host": True,
 }
 NANOBIND = {
     "address": lambda taken: taken[0],
@@ -221,16 +229,18 @@ ROWS: dict[str, Consumer] = {
         Consumer("openvino",
         "openvino.Tensor(a, shared_memory=a.flags.carray), a = numpy.from_dlpack(x)", _openvino,
         address=lambda tensor: tensor.data.ctypes.data, values=lambda tensor: tensor.data,
-        writable=lambda tensor: tensor.data.flags.writeable, copies_readonly=True),
+        writable=lambda tensor: tensor.data.flags.writeable, copies_readonly=True,
+        views_host=True),
     "pyarrow.Array": Consumer("pyarrow", "pyarrow.array(numpy.from_dlpack(x).ravel())",
         lambda: _arrow_array, address=lambda array: array.buffers()[1].address,
         values=lambda array: array.to_numpy(), writable=lambda array: array.buffers(
-        )[1].is_mutable),
+        )[1].is_mutable, views_host=True),
     "polars": Consumer("polars", "polars.Series(numpy.from_dlpack(x))", _polars(np.from_dlpack),
         **POLARS),
     "polars, Arrow's capsule": Consumer("polars", "polars.Series(the pyarrow.Array above)",
         _polars(_arrow_array), **POLARS),
-    "numba": Consumer("numba", "a function of numba.njit, with numpy.from_dlpack(x)", _numba),
+    "numba": Consumer("numba", "a function of numba.njit, with numpy.from_dlpack(x)", _numba,
+        views_host=True),
     "scikit-learn":
         Consumer("scikit-learn", "sklearn.utils.check_array(x), which estimators begin with",
         _of("sklearn.utils", "check_array")),
@@ -247,7 +257,7 @@ ROWS: dict[str, Consumer] = {
         _of("nanobind_consumer", "take_readonly"), **{**NANOBIND, "takes_readonly": True}),
     "nanobind, nb::device::cpu": Consumer("nanobind",
         "a function of a nb::ndarray<float, nb::device::cpu>",
-        _of("nanobind_consumer", "take_host"), **NANOBIND),
+        _of("nanobind_consumer", "take_host"), views_host=True, **NANOBIND),
     # It does not look into memory that is not the host's.
     "mpi4py": Consumer("mpi4py", "MPI.buffer(x)", _of("mpi4py.MPI", "buffer"),
         address=lambda buffer: buffer.address, values=always(None),
@@ -262,7 +272,8 @@ ROWS: dict[str, Consumer] = {
         takes_host=False),
     # -- no library
     "memoryview": Consumer("sycl_ext", "memoryview(x)", lambda: memoryview,
-        address=lambda view: np.asarray(view).ctypes.data, writable=lambda view: not view.readonly),
+        address=lambda view: np.asarray(view).ctypes.data, writable=lambda view: not view.readonly,
+        views_host=True),
     "sycl_ext": Consumer("sycl_ext", "sycl_ext.from_dlpack(x)", "sycl_ext",
         address=lambda tensor: tensor.ptr, values=lambda tensor: tensor.to_numpy(copy=True),
         writable=lambda tensor: not tensor.readonly),

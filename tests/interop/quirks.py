@@ -16,7 +16,7 @@ import numpy as np
 import sycl_ext as sx
 from consumers import Consumer
 from sycl_ext import _core
-from sycl_ext._negotiation.targets import find_consumer
+from sycl_ext._negotiation.targets import read_consumer
 
 DTYPES = tuple(name for name, *_ in _core.DTYPES)
 SHAPE = (4, 6)
@@ -98,11 +98,11 @@ class Bare:
 def hand_over(form: str, x: sx.Tensor, consumer: Any) -> Any:
     if form == "exchange":
         return sx.exchange(x, consumer)
-    who, call, *_ = find_consumer(consumer)
-    bare = x if who.memory == "usm" else Bare(x)
-    if who.takes == "producer":
-        return call(bare)
-    return call(bare.__dlpack__())  # all of them take the legacy struct
+    target = read_consumer(consumer)
+    bare = x if target.row.memory == "usm" else Bare(x)
+    if target.row.takes == "producer":
+        return target.call(bare)
+    return target.call(bare.__dlpack__())  # all of them take the legacy struct
 
 
 def take_case(row: Consumer, case: tuple, consumer: Any) -> dict[str, Any]:

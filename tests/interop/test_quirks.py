@@ -5,12 +5,11 @@ Each library is given every dtype and layout, bare and through `exchange`.
 """
 
 import pytest
-from sycl_ext._negotiation.reads import Reads
 
 import seen
 from quirks import CASES, DTYPES, LAYOUTS, NAMES
 from sycl_ext._negotiation.consumer_row import NARROW
-from sycl_ext._negotiation.consumers import WIDE, consumer_for
+from sycl_ext._negotiation.consumers import consumer_for
 
 KIND = "consumer"
 
@@ -27,9 +26,7 @@ def entry_of(name):
 
 
 def narrows(name):
-    if name == "jax":  # as it is without settings
-        return WIDE
-    return Reads().answer(entry_of(name).narrows)
+    return entry_of(name).narrows  # of jax as it is without settings
 
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES)
@@ -41,7 +38,9 @@ names = pytest.mark.parametrize("name", NAMES)
 @dtypes
 def test_dtypes_of_the_table(name, dtype):
     entry, result = entry_of(name), outcome_of(name, "bare", "dtype", dtype)
-    if dtype in entry.lacks or (entry.narrow_entry and dtype in NARROW):  # another function has it
+    if dtype in entry.lacks or (
+        entry.narrow_importer and dtype in NARROW
+    ):  # another function has it
         assert result["outcome"] not in TAKEN, f"{name} has {dtype}"
     else:
         assert result["outcome"] in TAKEN, f"{name} has no {dtype}: {result['text']}"

@@ -49,6 +49,7 @@ _NEO = {
     "no_gpu": "there are GPUs",
     "pci_address": "without a device, the driver knows no PCI address",
     "system_usm": _SYSTEM,
+    "virtual_memory": "without a device, the driver maps none",
     "with_ipc": "without a device, a handle of memory crashes the process that opens it",
 }
 #: What an environment lacks, a feature or a fixture, and why.

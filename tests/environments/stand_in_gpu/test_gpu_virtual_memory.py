@@ -8,6 +8,7 @@ import pytest
 import sycl_ext as sx
 from dlpack_conformance.structs import ONE_API
 from level_zero.sycl_memory import PAGE, READ, VirtualMemory
+from needs import needs
 from producers import Bytes, over
 
 
@@ -27,6 +28,7 @@ def reserved(gpus):
     memory.close()
 
 
+@needs("virtual_memory")
 def test_virtual_memory_is_device_memory(reserved, gpus):
     gpu = gpus[1]
     for syclobj in (gpu.sycl_queue, gpu.sycl_context, dpctl.SyclQueue(gpu.sycl_device)):
@@ -41,6 +43,7 @@ def test_virtual_memory_is_device_memory(reserved, gpus):
     assert np.array_equal(np.asarray(sx.host_view(again[5:])), numbers[5:])
 
 
+@needs("virtual_memory")
 def test_capsule_of_virtual_memory_is_imported(reserved, gpus):
     other = sx.zeros(3 * PAGE, "uint8", device=gpus[1])
     managed = over(other, data=reserved.ptr)
@@ -51,6 +54,7 @@ def test_capsule_of_virtual_memory_is_imported(reserved, gpus):
         sx.from_dlpack(wrong.capsule())
 
 
+@needs("virtual_memory")
 @pytest.mark.parametrize(
     ("offset", "nbytes"), [(0, 4 * PAGE), (3 * PAGE, 1), (3 * PAGE - 1, 2), (PAGE, 100 * PAGE)]
 )
@@ -59,6 +63,7 @@ def test_partly_mapped_virtual_memory_is_refused(reserved, gpus, offset, nbytes)
         sx.as_tensor(Bytes(reserved.ptr + offset, nbytes, gpus[1].sycl_queue))
 
 
+@needs("virtual_memory")
 def test_hole_between_two_mappings_is_refused(gpu):
     memory = VirtualMemory(gpu, 3 * PAGE)
     memory.map(0, PAGE, gpu)
@@ -69,6 +74,7 @@ def test_hole_between_two_mappings_is_refused(gpu):
     memory.close()
 
 
+@needs("virtual_memory")
 def test_memory_that_is_only_read(gpu):
     memory = VirtualMemory(gpu, PAGE)
     memory.map(0, PAGE, gpu, READ)
