@@ -43,7 +43,8 @@ def run_attempts(
                 refused.append(attempt.plan)
                 continue
             refused.clear()
-            handed = _make_object(source, target.row, attempt, copy)
+            tensor = _make_tensor(source, target.row, attempt, copy)
+            handed = tensor if target.row is None else _as_taken(tensor, target.row, attempt)
             if target.call is None:
                 return handed
             if not target.imports:
@@ -57,8 +58,8 @@ def run_attempts(
                 refusals.append(error)
                 continue
             _log(target, attempt.plan, source)
-            if copy is False and isinstance(handed, _core.TensorBase):
-                _core.require_same_memory(array, handed)
+            if copy is False:
+                _core.require_same_memory(array, tensor)
             return _finish(target.then, array)
         raise _final_error(source, target, refused, refusals)
     finally:
@@ -120,44 +121,38 @@ def _final_error(
     return refusal_by(f"{target.title} refused {describe(source)}", refusals[0], known)
 
 
-def _make_object(
+def _make_tensor(
     source: _core.TensorBase, row: Consumer | None, attempt: Attempt, copy: bool | None
-) -> Any:
-    """Make the object of an attempt: a tensor, a host view, or what a library takes instead."""
+) -> _core.TensorBase:
+    """Make the tensor or the host view of an attempt."""
     if attempt.device == HOST:
         seen = _core.copy_to_host(source) if attempt.copies else source
-        handed: _core.TensorBase = _core.as_host_view(
-            seen, source=None if attempt.copies else source
-        )
-    elif attempt.device is not None:
+        return _core.as_host_view(seen, source=None if attempt.copies else source)
+    if attempt.device is not None:
         asked = True if attempt.copies else False if copy is False else None
-        handed = as_tensor(source, device=attempt.device, copy=asked, usm_type=attempt.usm_type)
-    elif row is None:
+        return as_tensor(source, device=attempt.device, copy=asked, usm_type=attempt.usm_type)
+    if row is None:
         raise AssertionError("only explain plans for an unaware consumer")
-    elif attempt.native is not None:
-        entry = copy_entry(source.entry_id, row)
-        made = sources.copy_to(source, entry) if attempt.copies else as_tensor(source)
-        return NativeView(made, attempt.native)
-    elif attempt.compact or (
-        attempt.copies and (copy is True or source.usm_type == "system" or row.root_only)
-    ):
-        handed = sources.copy_to(source, copy_entry(source.entry_id, row))
-    else:  # its export makes the copy if requested: `dpnp.asarray` reads the description
-        handed = as_tensor(source)
-    return handed if row is None else _as_taken(handed, row, attempt)
+    # Otherwise the export makes the copy if it is requested: `dpnp.asarray` reads the description.
+    must_be_a_copy = copy is True or source.usm_type == "system" or row.root_only
+    if attempt.compact or (attempt.copies and (must_be_a_copy or attempt.native is not None)):
+        return sources.copy_to(source, copy_entry(source.entry_id, row))
+    return as_tensor(source)
 
 
-def _as_taken(handed: _core.TensorBase, row: Consumer, attempt: Attempt) -> Any:
-    """Return the object in the form that a library takes."""
+def _as_taken(tensor: _core.TensorBase, row: Consumer, attempt: Attempt) -> Any:
+    """Return a tensor in the form that a library takes."""
+    if attempt.native is not None:
+        return NativeView(tensor, attempt.native)
     if row.drops_stream and attempt.device != HOST:
-        _core.synchronize(handed)
+        _core.synchronize(tensor)
     if row.takes == "NumPy array":
-        return np.asarray(handed)
+        return np.asarray(tensor)
     if row.takes == "legacy capsule":
-        return handed.__dlpack__()
-    if handed.size == 0 and not row.null_data and handed.entry_id is not None:
-        return _EmptyProducer(handed, copy_entry(handed.entry_id, row))
-    return handed
+        return tensor.__dlpack__()
+    if tensor.size == 0 and not row.null_data and tensor.entry_id is not None:
+        return _EmptyProducer(tensor, copy_entry(tensor.entry_id, row))
+    return tensor
 
 
 class NativeView:

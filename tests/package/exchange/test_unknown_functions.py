@@ -132,3 +132,27 @@ def test_importing_function_that_copies_is_found_by_the_address(monkeypatch, val
         with pytest.raises(sx.CopyRefusedError, match="copy=False, but the numpy.ndarray"):
             sx.exchange(tensor, np, copy=False)
         assert sx.exchange(tensor, np).tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("takes", ["NumPy array", "host view", "tensor"])
+def test_every_importing_function_is_compared_by_address(takes, monkeypatch):
+    """Whatever object it takes; a function in the place of the library's own copies here."""
+    module, name, source = {
+        "NumPy array": (torch, "from_numpy", usm()),
+        "host view": (np, "from_dlpack", usm()),
+        "tensor": (dpnp, "from_dlpack", usm("device")),
+    }[takes]
+    own = getattr(module, name)
+
+    def copying(x):
+        array = own(x)
+        return array.clone() if module is torch else array.copy()
+
+    copying.__module__, copying.__name__ = module.__name__, name
+    monkeypatch.setattr(module, name, copying)
+    for _ in range(2):  # as a first and as a kept decision
+        with pytest.raises(sx.CopyRefusedError, match="is a copy of what it was handed"):
+            sx.exchange(source, copying, copy=False)
+    sx.exchange(source, copying)
+    monkeypatch.undo()
+    assert sx.exchange(source, own, copy=False) is not None
