@@ -3,8 +3,8 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 #: Dtypes that neither ONNX nor torch has.
@@ -40,7 +40,7 @@ class ArrayFacts(Protocol):
 
 
 class When(NamedTuple):
-    """A condition on the configuration of a library: an attribute, and the answer that holds."""
+    """A condition on the configuration of a library: an attribute, and the answer to it."""
 
     name: str  # from the package, with dots; a function is called without arguments
     answer: Any
@@ -48,17 +48,15 @@ class When(NamedTuple):
 
 @dataclass(frozen=True, eq=False)  # compared by identity, for caches
 class Consumer:
-    """One consumer library. The fields ``..._when`` depend on its configuration (`When`)."""
+    """One consumer library."""
 
     package: str  # its import name
     importer: str = ":from_dlpack"  # its importing function, from the package: ".module:name"
     memory: Literal["any", "host", "usm"] = "any"
     usm_types: tuple[str, ...] = ()  # kinds of USM that a consumer of host memory also takes
-    usm_when: When | None = None
     #: Whether it takes memory of CUDA or HIP under DLPack's device types for them; a consumer of
     #: any memory does.
     takes_native: bool = False
-    native_when: When | None = None
     root_only: bool = False  # whether it refuses a sub-device under the id of its root device
     #: Whether it does not name the queue on which it will use the memory. The export then waits.
     drops_stream: bool = False
@@ -82,7 +80,8 @@ class Consumer:
     any_context: bool = False  # whether it learns the context, so takes memory of private ones
     lacks: tuple[str, ...] = ()  # dtypes that it does not support
     narrows: tuple[str, ...] = ()  # dtypes that it would silently narrow
-    narrows_when: When | None = None
+    #: Fields that have their defaults unless the library is configured so.
+    configured: Mapping[str, When] = field(default_factory=dict)
     #: Makes a faster equivalent of `importer`, which reads ``__sycl_usm_array_interface__``;
     #: returns None if that function is not the library's own. It takes compact, writable USM of a
     #: root device, on its shared queue.

@@ -88,9 +88,11 @@ CONSUMERS: tuple[Consumer, ...] = (
         "torch",
         memory="host",
         usm_types=("device",),
-        usm_when=When("xpu.is_available", True),
         takes_native=True,
-        native_when=When("cuda.is_available", True),  # also of ROCm, which torch calls CUDA
+        configured={
+            "usm_types": When("xpu.is_available", True),
+            "takes_native": When("cuda.is_available", True),  # also of ROCm, which torch calls CUDA
+        },
         root_only=True,
         drops_stream=True,
         strides="nonnegative",
@@ -106,11 +108,13 @@ CONSUMERS: tuple[Consumer, ...] = (
         memory="host",
         strides="compact",
         takes_native=True,
-        native_when=When("default_backend", "gpu"),
         alignment=64,
         readonly="refused",
         narrows=WIDE,
-        narrows_when=When("config.jax_enable_x64", False),
+        configured={
+            "takes_native": When("default_backend", "gpu"),
+            "narrows": When("config.jax_enable_x64", False),
+        },
         reason="0.10 asks for the legacy struct, and refuses kDLOneAPI before it asks; strides "
         "that are not compact are an error; it copies from an address that is not a multiple of "
         "64; 64-bit dtypes need jax_enable_x64",
@@ -183,7 +187,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         functions="NumPy array",
         memory="host",
         usm_types=ALLOCATED,  # with one device; the numbers of a GPU and the CPU are not DLPack's
-        usm_when=When("core.sycl.device_count", 1),
+        configured={"usm_types": When("core.sycl.device_count", 1)},
         readonly="refused",
         lacks=("float16", *COMPLEX, *NARROW),
         reason="0.20 takes DLPack's number of a device for one of its own, which are a GPU and the "

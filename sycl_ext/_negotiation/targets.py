@@ -54,13 +54,13 @@ class Target:
 
     def configure(self, row: Consumer, *, with_native: bool) -> None:
         """Take a row as its library is configured now."""
-        if row.usm_when is not None and not self._holds(row, row.usm_when):
-            row = replace(row, usm_types=())
-        if with_native and row.native_when is not None and not self._holds(row, row.native_when):
-            row = replace(row, takes_native=False)
-        if row.narrows_when is not None and not self._holds(row, row.narrows_when):
-            row = replace(row, narrows=())
-        self.row = row
+        asked = {
+            name: when
+            for name, when in row.configured.items()
+            if with_native or name != "takes_native"  # it would initialize CUDA for nothing
+        }
+        lost = [name for name, when in asked.items() if not self._holds(row, when)]
+        self.row = replace(row, **{name: getattr(Consumer, name) for name in lost}) if lost else row
 
     def _holds(self, row: Consumer, when: When) -> bool:
         holder: Any = sys.modules.get(row.package)
