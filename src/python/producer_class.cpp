@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/producer_class.hpp"
 
-#include <array>
 #include <cstdint>
+#include <unordered_map>
 
 namespace sycl_ext {
 
@@ -39,21 +39,27 @@ unsigned version_of(PyTypeObject* type) noexcept {
 //
 // https://docs.python.org/3/c-api/typeobj.html#c.PyTypeObject.tp_version_tag
 ProducerClass producer_class(PyTypeObject* type) {
-  struct Line {
-    PyTypeObject* type;  // compared, and not followed
+  struct Known {
     unsigned version;
     ProducerClass producer;
   };
-  static std::array<Line, 64> lines{};  // the most recently met classes; under the GIL
-  Line& line = lines[(reinterpret_cast<std::uintptr_t>(type) >> 6) % lines.size()];
+  // By addresses that are compared, and not followed; under the GIL.
+  static auto& classes = *new std::unordered_map<PyTypeObject*, Known>();  // also at exit
+  constexpr std::size_t max_classes = 256;                                 // then all are forgotten
   const unsigned version = version_of(type);
-  if (version != 0 && line.type == type && line.version == version) return line.producer;
+  if (version != 0) {
+    const auto known = classes.find(type);
+    if (known != classes.end() && known->second.version == version) return known->second.producer;
+  }
   const PyRef held(Py_NewRef(reinterpret_cast<PyObject*>(type)));
   const PyRef answer(PyObject_CallOneArg(hooks.facts_of_class, held.get()));
   ProducerClass producer{answer ? PyLong_AsLong(answer.get()) : -1, nullptr};
   if (producer.facts < 0) throw PythonError();
   if (producer.facts & ProducerClass::has_table) producer.table = table_of(type);
-  if (version != 0 && version == version_of(type)) line = {type, version, producer};
+  if (version != 0 && version == version_of(type)) {
+    if (classes.size() >= max_classes) classes.clear();
+    classes[type] = {version, producer};
+  }
   return producer;
 }
 

@@ -5,6 +5,7 @@ import dpctl
 import numpy as np
 import pytest
 
+import samples
 import sycl_ext as sx
 from producers import Producer, Table, with_table
 
@@ -74,6 +75,15 @@ def test_class_that_gains_a_lazy_state_is_asked_by_method():
     type(producer).requires_grad = True
     imported_often(producer)
     assert (len(table.made), len(producer.calls)) == (3, 3)
+
+
+def test_many_classes_are_remembered_at_once():
+    """A second look at a class asks nothing, whichever classes were seen in between."""
+    producers = [new_class()(np.arange(3.0)) for _ in range(100)]
+    for producer in producers:
+        imported_often(producer)
+    for producer in producers:
+        assert samples.frames_of_ours(sx.from_dlpack, producer) == []
 
 
 def test_classes_that_come_and_go():
