@@ -14,7 +14,8 @@ from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import NamedDevice, resolve
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal
-from sycl_ext._negotiation.producers import advice_for, class_name, why_withheld
+from sycl_ext._negotiation.producers import class_name, why_withheld
+from sycl_ext._negotiation.ways_out import way_out_of
 from sycl_ext._protocols.producer_facts import Facts, facts_of
 
 Refusals: TypeAlias = list[Exception]
@@ -89,7 +90,7 @@ def ask_view(
     except BufferError as error:
         # Its memory is unknown to our driver, cannot be read, or is not there; the producer may
         # still make a copy on the host.
-        may_copy = other_runtime or named.may_be_host or advice_for(x)
+        may_copy = other_runtime or named.may_be_host or way_out_of(x)
         if not may_copy or isinstance(error, CopyRefusedError):
             raise
         refusals.append(_rejected(error))

@@ -9,7 +9,8 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._negotiation.errors import REFUSALS
-from sycl_ext._negotiation.producers import advice_for, definer
+from sycl_ext._negotiation.producers import definer
+from sycl_ext._negotiation.ways_out import way_out_of
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.producer_facts import DESCRIPTION_METHODS, DLPACK_METHODS
 
@@ -95,7 +96,7 @@ def _holds_array(x: Any) -> bool:
 
 def way_in(x: Any) -> str:
     """Return advice for an object without memory."""
-    if way_out := advice_for(x):
+    if way_out := way_out_of(x):
         return way_out.removeprefix("; ")
     if _holds_array(x):
         return "pass x.data, which is an array"  # of xarray, over any library

@@ -15,7 +15,8 @@ from sycl_ext._devices.placement import Placement, place, resolve
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, refusal_by
 from sycl_ext._negotiation.kinds import ALLOCATED, UsmType, check_usm_type, is_capsule
-from sycl_ext._negotiation.producers import advice_for, class_name
+from sycl_ext._negotiation.producers import class_name
+from sycl_ext._negotiation.ways_out import way_out_of
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.asking import Refusals, RejectedError, announced_device, ask_copy, ask_view
 from sycl_ext._protocols.host_arrays import from_buffer, from_ndarray, has_buffer, way_in
@@ -283,7 +284,7 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
 
 
 def _final_refusal(x: Any, announced: DLDevice, refusals: Refusals) -> ExchangeError:
-    whose, advice = f"the {class_name(x)} on device {announced}", advice_for(x)
+    whose, advice = f"the {class_name(x)} on device {announced}", way_out_of(x)
     if not isinstance(refusals[0], RejectedError):
         return refusal_by(f"{whose} refused", refusals[0], advice)
     error = ExchangeError(f"{whose} is not taken: {refusals[0]}{advice}")
@@ -301,4 +302,4 @@ def _no_device(x: Any, refusal: Exception) -> Exception:
             f"an object of type {type(x).__name__} has no __dlpack_device__; "
             f"{way if has_buffer(x) else way_in(x)}"
         )
-    return refusal_by(f"the {class_name(x)} has no DLPack device", refusal, advice_for(x))
+    return refusal_by(f"the {class_name(x)} has no DLPack device", refusal, way_out_of(x))

@@ -7,7 +7,7 @@ import pytest
 import sycl_ext as sx
 from sycl_ext._negotiation.producers import PRODUCERS, inherits_trait
 
-TRAITS = ("immutable", "inverted_readonly", "withheld", "waits_in_description", "advice")
+TRAITS = ("immutable", "inverted_readonly", "withheld", "waits_in_description")
 
 
 @pytest.mark.parametrize("row", PRODUCERS, ids=lambda row: row.package)
