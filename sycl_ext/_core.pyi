@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from typing_extensions import CapsuleType
 
 from sycl_ext._exchange.consumer_types import ADevice, Library, NumPyModule, Result
-from sycl_ext._negotiation.kinds import Shape, UsmType
+from sycl_ext._negotiation.arguments import Shape
+from sycl_ext._negotiation.usm_types import UsmType
 from sycl_ext._tensor.argument_types import DType
 from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.host_view import HostView

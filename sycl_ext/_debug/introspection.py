@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED, logger
+from sycl_ext._negotiation.arguments import is_int
 from sycl_ext._negotiation.dlpack import DLDevice
-from sycl_ext._negotiation.kinds import is_int
 from sycl_ext._negotiation.sizes import memory_bytes
 
 if TYPE_CHECKING:

@@ -11,9 +11,11 @@ from uuid import UUID
 from sycl_ext import _core
 from sycl_ext._devices import pci
 from sycl_ext._devices.description import DOMAINS
+from sycl_ext._negotiation.arguments import check_word, is_int, is_unordered
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
 from sycl_ext._negotiation.errors import SyclError
-from sycl_ext._negotiation.kinds import USM_TYPES, Identity, check_word, is_int, is_unordered
+from sycl_ext._negotiation.identity import Identity
+from sycl_ext._negotiation.usm_types import USM_TYPES
 
 if TYPE_CHECKING:
     import dpctl

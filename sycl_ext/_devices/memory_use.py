@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeAlias, overload
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
-from sycl_ext._negotiation.kinds import is_int
+from sycl_ext._negotiation.arguments import is_int
 
 #: What `release_cached` calls besides the core: modules of `ipc` add a function each at import.
 released_with: list[Callable[[], object]] = []

@@ -9,9 +9,10 @@ from uuid import UUID
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id, devices, roots
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
-from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
+from sycl_ext._negotiation.arguments import is_int
+from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device, is_capsule
 from sycl_ext._negotiation.errors import SyclError
-from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
+from sycl_ext._negotiation.loaded import loaded
 
 
 class NamedDevice(NamedTuple):

@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from sycl_ext import _core
-from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
+from sycl_ext._negotiation.arguments import is_int
+from sycl_ext._negotiation.dlpack import is_capsule
+from sycl_ext._negotiation.loaded import loaded
 from sycl_ext._setup.runtimes import warn_of_others
 
 #: The value of ``stream=`` that asks for no synchronisation.

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import sycl_ext as sx
 from sycl_ext._doctor import processes
-from sycl_ext._negotiation.kinds import ALLOCATED
+from sycl_ext._negotiation.usm_types import ALLOCATED
 
 #: The bytes that the tests move around.
 DATA = bytes(range(256)) * 16

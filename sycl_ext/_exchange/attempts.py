@@ -13,9 +13,10 @@ from sycl_ext._devices.device import by_id
 from sycl_ext._negotiation.consumer_row import Consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
-from sycl_ext._negotiation.kinds import UsmType
 from sycl_ext._negotiation.rules import Plan, Route, cheapest, kind_of_copy
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.usm_types import UsmType
+from sycl_ext._protocols.native import is_native, native_device
+from sycl_ext._protocols.plans import plan_for
 
 
 class Attempt(NamedTuple):
@@ -51,9 +52,7 @@ def to_device(
     """Return the attempt to bring an array to a device, or to one of several."""
     plans = [
         _allowed(
-            sources.plan_for(
-                facts, where, flags.copy, ours=where not in (None, HOST), usm_type=usm_type
-            ),
+            plan_for(facts, where, flags.copy, ours=where not in (None, HOST), usm_type=usm_type),
             flags.host_copy,
         )
         for _, where in wanted
@@ -108,7 +107,7 @@ class _Case(NamedTuple):
 
     def plan(self, device: DLDevice | None, **fields: bool) -> Plan:
         """Plan for a device, without the limits of the library."""
-        return sources.plan_for(self.facts, device, self.copy, **fields)
+        return plan_for(self.facts, device, self.copy, **fields)
 
     def attempt(self, device: Any, plan: Plan) -> Attempt:
         """Return the attempt with a plan, within the limits of the library."""
@@ -194,8 +193,8 @@ def _anywhere(case: _Case) -> list[Attempt]:
         own = (int(DeviceType.ONE_API), facts.entry) if row.any_context else None
         plan = case.plan(own, ours=row.any_context, root_only=row.root_only)
         attempts.append(case.attempt(None, plan))
-    if facts.entry is not None and sources.is_native(facts.entry) and row.tries_native:
-        native = sources.native_device(copy_entry(facts.entry, row).id, facts.usm_type)
+    if facts.entry is not None and is_native(facts.entry) and row.tries_native:
+        native = native_device(copy_entry(facts.entry, row).id, facts.usm_type)
         if native is not None:
             named = case.attempt(None, case.plan(native))
             attempts.append(named._replace(native=native))
@@ -208,7 +207,7 @@ def _anywhere(case: _Case) -> list[Attempt]:
 def _plan_on_host(case: _Case, copy: bool | None) -> Plan:
     """Plan for host memory; a NumPy array can have negative strides, which crash some consumers."""
     any_strides = case.row.takes == "NumPy array"
-    return sources.plan_for(case.facts, HOST, copy, any_strides=any_strides)
+    return plan_for(case.facts, HOST, copy, any_strides=any_strides)
 
 
 def _allowed(plan: Plan, host_copy: bool) -> Plan:

@@ -26,10 +26,10 @@ from sycl_ext._exchange import attempts
 from sycl_ext._exchange.attempts import Attempt, Flags, Wanted, no_more
 from sycl_ext._negotiation.consumer_row import NARROW
 from sycl_ext._negotiation.dlpack import HOST
-from sycl_ext._negotiation.kinds import UsmType, check_usm_type
 from sycl_ext._negotiation.rules import Plan, Route, refusal_of
 from sycl_ext._negotiation.targets import Lookup, Target, read_consumer
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.usm_types import UsmType, check_usm_type
+from sycl_ext._protocols.native import is_native
 
 
 class View(IntEnum):
@@ -106,7 +106,7 @@ def read_target(consumer: Any, device: Any, usm_type: Any) -> Destination:
 
 
 def _has_native_devices() -> bool:
-    return any(sources.is_native(root) for root in range(_core.root_count()))
+    return any(is_native(root) for root in range(_core.root_count()))
 
 
 def _is_device(consumer: Any) -> bool:

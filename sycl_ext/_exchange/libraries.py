@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sycl_ext._exchange.exchange import exchange
-from sycl_ext._negotiation.kinds import check_word
+from sycl_ext._negotiation.arguments import check_word
 from sycl_ext._tensor.tensor import as_tensor
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import is_refusal, refusal_by
 from sycl_ext._negotiation.rules import Plan, kind_of_copy, refusal_of
 from sycl_ext._negotiation.targets import Target
-from sycl_ext._protocols import sources
+from sycl_ext._protocols.plans import copy_to
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.tensor import Tensor, as_tensor
 
@@ -136,7 +136,7 @@ def _make_tensor(
     # Otherwise the export makes the copy if it is requested: `dpnp.asarray` reads the description.
     must_be_a_copy = copy is True or source.usm_type == "system" or row.root_only
     if attempt.compact or (attempt.copies and (must_be_a_copy or attempt.native is not None)):
-        return sources.copy_to(source, copy_entry(source.entry_id, row))
+        return copy_to(source, copy_entry(source.entry_id, row))
     return as_tensor(source)
 
 

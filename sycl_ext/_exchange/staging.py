@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sycl_ext import _core
+from sycl_ext._negotiation.arguments import check_word
 from sycl_ext._negotiation.errors import REFUSALS
-from sycl_ext._negotiation.kinds import check_word
-from sycl_ext._protocols import sources
+from sycl_ext._protocols.tensors import is_tensor, strong
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.host_view import HostView, host_view
 
@@ -91,10 +91,10 @@ def _stage(
 ) -> tuple[HostView | Tensor, Callable[[], None]]:
     """Return the memory in place of the tensor, and the function to call after its use."""
     check_word("mode", mode, ("r", "w", "rw"))
-    t = sources.strong(t)
+    t = strong(t)
     if isinstance(t, HostView):
         raise TypeError("a HostView is host memory already: use it as it is, without staged")
-    if not sources.is_tensor(t):
+    if not is_tensor(t):
         raise TypeError(f"an object of type {type(t).__name__} is not a Tensor; pass as_tensor(x)")
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")

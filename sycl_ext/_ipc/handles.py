@@ -22,10 +22,10 @@ from sycl_ext._ipc import records
 from sycl_ext._ipc.descriptors import DescriptorError
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
-from sycl_ext._negotiation.kinds import CopiesToItself, Shape, check_order
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.arguments import Shape, check_order
+from sycl_ext._negotiation.identity import CopiesToItself
 from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
-from sycl_ext._protocols.sources import compact_strides
+from sycl_ext._protocols.tensors import compact_strides, is_tensor, strong
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.indexing import as_shape
 
@@ -309,8 +309,8 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     True
     """
     records.reclaim()
-    x = sources.strong(x)
-    t = x if sources.is_tensor(x) else _core.find_memory(x, copy=False)
+    x = strong(x)
+    t = x if is_tensor(x) else _core.find_memory(x, copy=False)
     if t.size == 0:
         raise BufferError(NO_ELEMENTS)
     if t.entry_id is None:

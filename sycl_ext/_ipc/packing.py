@@ -16,8 +16,9 @@ from sycl_ext import _core
 from sycl_ext._ipc import handles, peers
 from sycl_ext._ipc.descriptors import DescriptorError
 from sycl_ext._ipc.shared_memory import BlockKey, make_block, open_block
-from sycl_ext._negotiation.kinds import CopiesToItself, check_word
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.arguments import check_word
+from sycl_ext._negotiation.identity import CopiesToItself
+from sycl_ext._protocols.tensors import is_tensor, strong
 from sycl_ext._setup import startup
 
 if TYPE_CHECKING:
@@ -141,8 +142,8 @@ def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None
     >>> pickle.loads(message).open().tolist()
     [0.0, 0.0, 0.0]
     """
-    x = sources.strong(x)
-    t: TensorBase = x if sources.is_tensor(x) else _core.find_memory(x, copy=False)
+    x = strong(x)
+    t: TensorBase = x if is_tensor(x) else _core.find_memory(x, copy=False)
     makers: dict[str, Callable[[], Packed]] = {
         "handle": lambda: _handle(t, peer),
         "shared memory": lambda: _in_shared_memory(t),

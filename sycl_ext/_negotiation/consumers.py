@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from sycl_ext._negotiation.consumer_row import ALL, COMPLEX, FP8, NARROW, RARE_FP8, Consumer, When
-from sycl_ext._negotiation.kinds import ALLOCATED, loaded
+from sycl_ext._negotiation.loaded import loaded
+from sycl_ext._negotiation.usm_types import ALLOCATED
 
 SMALL = ("bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64", "float16")
 WIDE = ("int64", "uint64", "float64", "complex128")

@@ -67,3 +67,8 @@ class SupportsDLPack(Protocol):
 
 # Not in the class: type checkers would take it for a member of the protocol.
 SupportsDLPack.__module__ = "sycl_ext.dlpack"
+
+
+def is_capsule(x: object) -> bool:
+    """Whether `x` is a capsule, whose class Python does not name."""
+    return type(x).__name__ == "PyCapsule"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._negotiation.kinds import loaded
+from sycl_ext._negotiation.loaded import loaded
 
 #: Names in the table, with the letter and the size of their array-interface typestr.
 _ROWS: dict[str, tuple[str, int]] = {name: (kind, size) for name, kind, size, _ in _core.DTYPES}

@@ -12,17 +12,17 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import Placement, place, resolve
-from sycl_ext._negotiation.dlpack import HOST, DLDevice
+from sycl_ext._negotiation.dlpack import HOST, DLDevice, is_capsule
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, refusal_by
-from sycl_ext._negotiation.kinds import ALLOCATED, UsmType, check_usm_type, is_capsule
 from sycl_ext._negotiation.producers import class_name
+from sycl_ext._negotiation.usm_types import ALLOCATED, UsmType, check_usm_type
 from sycl_ext._negotiation.ways_out import way_out_of
-from sycl_ext._protocols import sources
 from sycl_ext._protocols.asking import Refusals, RejectedError, announced_device, ask_copy, ask_view
 from sycl_ext._protocols.host_arrays import from_buffer, from_ndarray, has_buffer, way_in
 from sycl_ext._protocols.moving import move
 from sycl_ext._protocols.producer_facts import Facts, facts_of
 from sycl_ext._protocols.several_devices import import_to_any
+from sycl_ext._protocols.tensors import is_tensor, strong
 from sycl_ext._protocols.usm_interface import from_usm_interface
 
 
@@ -215,7 +215,7 @@ def import_slowly(*question: Any) -> _core.TensorBase:
     try:
         if run.device is not None:
             run.placement = place(run.device)
-        run.x = sources.strong(run.x)
+        run.x = strong(run.x)
         run.facts = facts_of(run.x)
         for step in DLPACK_STEPS if run.view is not None or refusals else STEPS:
             tensor = step(run)
@@ -231,7 +231,7 @@ def _of_described_kind(tensor: _core.TensorBase, x: Any) -> _core.TensorBase:
 
     Its pointer may be NULL, which is of no kind.
     """
-    if tensor.size or tensor.entry_id is None or sources.is_tensor(x):
+    if tensor.size or tensor.entry_id is None or is_tensor(x):
         return tensor
     kind = getattr(x, "usm_type", None)
     available = _core.entry(tensor.entry_id).usm_types

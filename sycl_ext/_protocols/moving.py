@@ -7,9 +7,11 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._devices.queues import NO_SYNC, queue_from
-from sycl_ext._negotiation.kinds import UsmType, check_usm_type, is_int
+from sycl_ext._negotiation.arguments import is_int
 from sycl_ext._negotiation.rules import Route, kind_of_copy
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.usm_types import UsmType, check_usm_type
+from sycl_ext._protocols.plans import plan_for
+from sycl_ext._protocols.tensors import tensor_device
 
 
 def to_device(
@@ -46,9 +48,9 @@ def move(
     elif placement is None and copy is None and usm_type in (None, tensor.usm_type):
         note(Route.VIEW.value, tensor, 0)
         return tensor
-    target = sources.tensor_device(tensor) if placement is None else placement.device
+    target = tensor_device(tensor) if placement is None else placement.device
     queue = None if placement is None else placement.queue
-    plan = sources.plan_for(
+    plan = plan_for(
         _core.array_facts(tensor), target.__dlpack_device__(), copy, ours=True, usm_type=usm_type
     ).check()
     note(plan.route.value, tensor, plan.copies)

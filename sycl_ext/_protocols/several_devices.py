@@ -6,11 +6,12 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import available_devices, place
+from sycl_ext._negotiation.dlpack import is_capsule
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
-from sycl_ext._negotiation.kinds import UsmType, is_capsule
 from sycl_ext._negotiation.rules import cheapest
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.usm_types import UsmType
 from sycl_ext._protocols.moving import move
+from sycl_ext._protocols.plans import plan_for
 
 
 def import_to_any(
@@ -30,7 +31,7 @@ def import_to_any(
     facts = _core.array_facts(memory)
     where = [placement.device.__dlpack_device__() for placement in placements]
     plans = [
-        replace(sources.plan_for(facts, device, copy, ours=True, usm_type=usm_type), device=device)
+        replace(plan_for(facts, device, copy, ours=True, usm_type=usm_type), device=device)
         for device in where
     ]
     chosen = cheapest(plans).check()

@@ -13,10 +13,10 @@ from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
-from sycl_ext._negotiation.kinds import is_capsule
+from sycl_ext._negotiation.dlpack import is_capsule
 from sycl_ext._negotiation.producers import definer, has_trait
 from sycl_ext._protocols.dtypes import TYPESTRS, name_from_typestr
-from sycl_ext._protocols.sources import compact_strides
+from sycl_ext._protocols.tensors import compact_strides
 
 
 def usm_interface_of(tensor: Any) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note
+from sycl_ext._negotiation.arguments import check_flag
 from sycl_ext._negotiation.dlpack import HOST
-from sycl_ext._negotiation.kinds import Identity, check_flag
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.identity import Identity
+from sycl_ext._protocols.plans import plan_for
 
 if TYPE_CHECKING:
     import dpctl
@@ -139,7 +140,7 @@ def to_numpy(
     """Implement ``to_numpy(copy, wait)`` except for views and copies that wait."""
     if wait is not True and check_flag("wait", wait):
         return tensor.to_numpy(copy)
-    plan = sources.plan_for(_core.array_facts(tensor), HOST, copy, any_strides=True).check()
+    plan = plan_for(_core.array_facts(tensor), HOST, copy, any_strides=True).check()
     _ = tensor.dtype  # raises now where NumPy has no such dtype
     note(plan.route.value, tensor, plan.copies)
     if plan.copies == 0:

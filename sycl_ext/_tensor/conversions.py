@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._negotiation.errors import CopyRefusedError
-from sycl_ext._protocols.sources import tensor_device
+from sycl_ext._protocols.tensors import tensor_device
 from sycl_ext._tensor.refusals import Refusals
 
 if TYPE_CHECKING:

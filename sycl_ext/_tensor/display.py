@@ -13,7 +13,7 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._negotiation.errors import REFUSALS
-from sycl_ext._protocols.sources import is_tensor
+from sycl_ext._protocols.tensors import is_tensor
 
 #: In place of elements that a kernel or a copy may still be writing.
 PENDING = "pending: call .wait() to see the elements"

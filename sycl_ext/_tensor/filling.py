@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._negotiation.kinds import Shape, UsmType
+from sycl_ext._negotiation.arguments import Shape
+from sycl_ext._negotiation.usm_types import UsmType
 from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
 from sycl_ext._tensor import indexing
 

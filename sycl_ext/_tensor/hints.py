@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 
 from sycl_ext import _core
 from sycl_ext._devices.device import by_id
-from sycl_ext._negotiation.kinds import check_flag, check_word
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.arguments import check_flag, check_word
+from sycl_ext._protocols.tensors import strong
 
 Advice = Literal["read_mostly", "preferred_location"]
 
@@ -51,7 +51,7 @@ def prefetch(x: Any, /) -> bool:
     >>> sx.memory.prefetch(t)  # a CPU device, which computes where the pages are
     False
     """
-    tensor = _core.find_memory(sources.strong(x), copy=False)
+    tensor = _core.find_memory(strong(x), copy=False)
     if _backend_with_hints(tensor) is None:
         return False
     _core.prefetch(tensor)
@@ -91,7 +91,7 @@ def advise(x: Any, advice: Advice, /, *, undo: bool = False) -> bool:
     False
     """
     check_word("advice", advice, get_args(Advice))
-    tensor = _core.find_memory(sources.strong(x), copy=False)
+    tensor = _core.find_memory(strong(x), copy=False)
     check_flag("undo", undo)
     backend = _backend_with_hints(tensor)
     if backend is None:

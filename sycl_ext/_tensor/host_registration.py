@@ -7,8 +7,8 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, roots
-from sycl_ext._negotiation.kinds import Identity
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.identity import Identity
+from sycl_ext._protocols.tensors import strong
 
 
 class HostRegistration(Identity):
@@ -30,7 +30,7 @@ class HostRegistration(Identity):
     _portable_form = "register the memory in the other process"
 
     def __init__(self, x: Any) -> None:
-        memory = _core.find_memory(sources.strong(x), copy=False)
+        memory = _core.find_memory(strong(x), copy=False)
         if not memory.host_accessible:
             raise BufferError(
                 f"the memory is {memory.usm_type!r} USM, which the host does not reach; register "

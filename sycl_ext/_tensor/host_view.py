@@ -8,10 +8,11 @@ from typing import Any, Literal, NoReturn, SupportsIndex
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
-from sycl_ext._negotiation.dlpack import HOST
-from sycl_ext._negotiation.kinds import check_order, is_capsule
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.arguments import check_order
+from sycl_ext._negotiation.dlpack import HOST, is_capsule
+from sycl_ext._protocols.plans import plan_for
 from sycl_ext._protocols.producer_facts import Facts, facts_of
+from sycl_ext._protocols.tensors import compact_strides, strong
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.views import Views
@@ -59,7 +60,7 @@ class HostView(Views):
     def __copy__(self) -> HostView:
         axes = pickling.memory_axes(self.shape, self.strides)
         copied = _core.copy_to_host(self._with_axes(axes))
-        strides = sources.compact_strides(self.shape, axes)
+        strides = compact_strides(self.shape, axes)
         return _core.as_host_view(_core.view(copied, 0, self.shape, strides))
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
@@ -76,12 +77,12 @@ host_view = traced(_core.host_view)
 
 def make_host_view(x: Any, copy: bool | None) -> HostView:
     """Return a host view of any object, for the core's `host_view`."""
-    x = sources.strong(x)
+    x = strong(x)
     may_be_it = isinstance(x, HostView) and copy is not True and not x.reversed
     if may_be_it and facts_of(x) & Facts.IS_TENSOR:
         return x  # type: ignore[no-any-return]
     source = _core.find_memory(x, copy=copy)
-    plan = sources.plan_for(_core.array_facts(source), HOST, copy).check()
+    plan = plan_for(_core.array_facts(source), HOST, copy).check()
     note(plan.route.value, source, plan.copies)
     base = None if copy is True or is_capsule(x) else x
     if copy is True or plan.copies != 0:

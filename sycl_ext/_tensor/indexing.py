@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sycl_ext._negotiation.arguments import is_unordered
 from sycl_ext._negotiation.errors import REFUSALS
-from sycl_ext._negotiation.kinds import is_unordered
 
 #: A strided view: offset of its first element, shape and strides, all in elements.
 View: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]

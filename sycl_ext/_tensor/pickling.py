@@ -20,11 +20,10 @@ from sycl_ext._devices.description import read_portable
 from sycl_ext._devices.device import by_id
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._devices.portable import nearest, portable
-from sycl_ext._negotiation.kinds import USM_TYPES
 from sycl_ext._negotiation.rules import kind_of_copy
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.usm_types import USM_TYPES
 from sycl_ext._protocols.dtypes import ITEMSIZES
-from sycl_ext._protocols.sources import compact_strides
+from sycl_ext._protocols.tensors import compact_strides, tensor_device
 from sycl_ext._setup import startup
 from sycl_ext._tensor.conversions import Array
 
@@ -81,7 +80,7 @@ def memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]
 
 def copy_as_it_lies(tensor: Array) -> _core.TensorBase:
     """Return a compact, writable copy on the same device, with the axes in the same order."""
-    entry = sources.tensor_device(tensor)._entry
+    entry = tensor_device(tensor)._entry
     kind = kind_of_copy(tensor.usm_type, entry.usm_types, moves=False)
     queue = _core.own_queue(tensor)
     if tensor.f_contiguous or tensor.c_contiguous:

@@ -16,17 +16,12 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.kinds import (
-    ALLOCATED,
-    UsmType,
-    check_order,
-    check_usm_type,
-    check_word,
-    is_int,
-)
+from sycl_ext._negotiation.arguments import check_order, check_word, is_int
 from sycl_ext._negotiation.rules import kind_of_copy
-from sycl_ext._protocols import sources, usm_interface
+from sycl_ext._negotiation.usm_types import ALLOCATED, UsmType, check_usm_type
+from sycl_ext._protocols import usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
+from sycl_ext._protocols.tensors import tensor_device
 from sycl_ext._tensor import display, filling, indexing, pickling
 from sycl_ext._tensor.views import Views
 
@@ -64,7 +59,7 @@ class Tensor(Views):
     @property
     def device(self) -> Device:
         """The entry of the device table that the memory is bound to."""
-        return sources.tensor_device(self)
+        return tensor_device(self)
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
@@ -201,7 +196,7 @@ def _new_like(x: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zer
     source = _core.find_memory(x)
     where = place(device)
     if device is None and source.entry_id is not None:
-        where = Placement(sources.tensor_device(source), _core.own_queue(source))
+        where = Placement(tensor_device(source), _core.own_queue(source))
     if usm_type is None:
         usm_type = kind_of_copy(source.usm_type, where.device.usm_types)
     name = source.dtype_name if dtype is None else dtype

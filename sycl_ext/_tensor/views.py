@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from sycl_ext import _core
-from sycl_ext._negotiation.kinds import Shape, check_flag
+from sycl_ext._negotiation.arguments import Shape, check_flag
 from sycl_ext._tensor import filling, indexing
 from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.conversions import Array

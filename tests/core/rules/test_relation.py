@@ -16,7 +16,8 @@ from producers import as_strided
 from sycl_ext import _core
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.rules import Relation, Route, plan
-from sycl_ext._protocols import exports, sources
+from sycl_ext._protocols import exports
+from sycl_ext._protocols.plans import plan_for
 
 HOST = (1, 0)
 ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 1_000_000), (2, 0)
@@ -323,12 +324,12 @@ def test_export_follows_the_plan(name, private, halves):
         wanted = outcome(lambda asked=asked: exports.export(tensor, *asked.values()))
         if isinstance(wanted, dict) and wanted["copied"] is False and not wanted["versioned"]:
             # A legacy capsule cannot say that it is a copy; whether it is one, the plan says.
-            planned = sources.plan_for(_core.array_facts(tensor), device, copy, versioned=False)
+            planned = plan_for(_core.array_facts(tensor), device, copy, versioned=False)
             if planned.copies:
                 result["data"] = wanted["data"] = None
         assert result == wanted, asked
         if isinstance(result, dict):
-            planned = sources.plan_for(
+            planned = plan_for(
                 _core.array_facts(tensor), device, copy, versioned=result["versioned"]
             )
             assert planned.error is None, asked

@@ -11,7 +11,7 @@ import sycl_ext as sx
 import ways
 from dlpack_conformance.structs import IS_COPIED, managed_in
 from sycl_ext import Route, _core
-from sycl_ext._protocols import sources
+from sycl_ext._protocols.plans import plan_for
 
 HOST = (1, 0)
 VALUES = np.arange(12, dtype="float32").reshape(3, 4)
@@ -107,7 +107,7 @@ def test_export(places, count_copies, source, requested, number, copy, usm_type)
         return tensor.__dlpack__(max_version=(1, 0), dl_device=asked, copy=copy)
 
     if asked is not None:  # explain takes a device as we ourselves want it; the plan is the same
-        planned = sources.plan_for(_core.array_facts(tensor), asked, copy)
+        planned = plan_for(_core.array_facts(tensor), asked, copy)
         assert planned.route is route
         assert planned.copies == COPIES.get(route, 0)
     count_copies()

@@ -278,7 +278,7 @@ def test_fork_waits_for_a_first_use(entry):
         class Finder:
             @staticmethod
             def find_spec(name, path=None, target=None):
-                if name == "sycl_ext._negotiation.kinds":
+                if name == "sycl_ext._negotiation.arguments":
                     begun.set()
                     time.sleep(0.2)
         sys.meta_path.insert(0, Finder)
