@@ -87,7 +87,7 @@ bool holds(const Lookup& lookup) {
 // A target, and the decisions that were made for it.
 struct Target {
   PyRef consumer, device, usm_type;  // kept, so that no other object gets their addresses
-  PyRef object;                      // decisions.Target
+  PyRef object;                      // decisions.ReadTarget
   int entries;                       // in the device table
   std::vector<Lookup> lookups;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Decision>> decisions;

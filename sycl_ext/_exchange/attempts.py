@@ -38,12 +38,12 @@ class Flags(NamedTuple):
 
 
 #: A requested device: as it was given, and as DLPack names it; None: where the array is.
-Wanted: TypeAlias = tuple[Any, DLDevice | None]
+RequestedDevice: TypeAlias = tuple[Any, DLDevice | None]
 
 
 def to_device(
     facts: _core.ArrayFacts,
-    wanted: Sequence[Wanted],
+    devices: Sequence[RequestedDevice],
     flags: Flags,
     usm_type: UsmType | None,
     *,
@@ -55,19 +55,19 @@ def to_device(
             plan_for(facts, where, flags.copy, ours=where not in (None, HOST), usm_type=usm_type),
             flags.host_copy,
         )
-        for _, where in wanted
+        for _, where in devices
     ]
     if several:
-        chosen = cheapest([replace(plans[i], device=where) for i, (_, where) in enumerate(wanted)])
-        given = [given for given, where in wanted if where == chosen.device]
+        chosen = cheapest([replace(plans[i], device=where) for i, (_, where) in enumerate(devices)])
+        given = [given for given, where in devices if where == chosen.device]
         return Attempt(chosen, given[0] if given else None, copies=chosen.copies, usm_type=usm_type)
-    ((given_one, where),) = wanted
+    ((given_one, where),) = devices
     target = facts.entry if where is None else None if where == HOST else where[1]
     noted = _with_notes(plans[0], facts.dtype, target)
     return Attempt(noted, given_one, copies=plans[0].copies, usm_type=usm_type)
 
 
-def where_it_is(facts: _core.ArrayFacts) -> Wanted:
+def where_it_is(facts: _core.ArrayFacts) -> RequestedDevice:
     """Return the place of an array: its entry, or the host."""
     where = HOST if facts.entry is None else (int(DeviceType.ONE_API), facts.entry)
     return where, where
@@ -126,10 +126,10 @@ def to_library(
     facts: _core.ArrayFacts,
     title: str,
     row: Consumer,
-    wanted: Sequence[Wanted] | None,
+    devices: Sequence[RequestedDevice] | None,
     flags: Flags,
 ) -> tuple[list[Attempt], Callable[[], list[Attempt]]]:
-    """Return the attempts with a library: with its array on a device of `wanted`, or on any.
+    """Return the attempts with a library: with its array on a device of `devices`, or on any.
 
     The returned function makes the attempts after these were refused, which few exchanges need.
     """
@@ -141,10 +141,10 @@ def to_library(
         needed=row.copy_needed(facts),
         copies_itself=row.always_copies(facts),
     )
-    if wanted is None:
+    if devices is None:
         return _anywhere(case), lambda: _after_refusals(case)
-    there = list(_there(case, wanted))
-    if there[0].plan.error is not None or HOST not in [where for _, where in wanted]:
+    there = list(_there(case, devices))
+    if there[0].plan.error is not None or HOST not in [where for _, where in devices]:
         return there, no_more
     return there, lambda: _after_refusals(case)
 
@@ -167,11 +167,11 @@ def _after_refusals(case: _Case) -> list[Attempt]:
     return [Attempt(_plan_on_host(case, copy=True), HOST, copies=1)]
 
 
-def _there(case: _Case, wanted: Sequence[Wanted]) -> Iterator[Attempt]:
+def _there(case: _Case, devices: Sequence[RequestedDevice]) -> Iterator[Attempt]:
     """Return the attempts on the requested devices."""
     attempts = [
         case.attempt(given, replace(_plan_there(case, where), device=where))
-        for given, where in wanted
+        for given, where in devices
         if where is not None
     ]
     best = cheapest([attempt.plan for attempt in attempts])

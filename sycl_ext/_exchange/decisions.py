@@ -23,7 +23,7 @@ from sycl_ext._devices.placement import (
     place,
 )
 from sycl_ext._exchange import attempts
-from sycl_ext._exchange.attempts import Attempt, Flags, Wanted, no_more
+from sycl_ext._exchange.attempts import Attempt, Flags, RequestedDevice, no_more
 from sycl_ext._negotiation.consumer_row import NARROW
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.rules import Plan, Route, refusal_of
@@ -41,11 +41,11 @@ class View(IntEnum):
 
 
 @dataclass(slots=True)
-class Destination:
+class ReadTarget:
     """The arguments ``consumer``, ``device=`` and ``usm_type=``, as they were read."""
 
     target: Target
-    wanted: list[Wanted] | None  # the acceptable devices; None: any
+    devices: list[RequestedDevice] | None  # the acceptable devices; None: any
     several: bool  # whether a list of devices is the consumer
     usm_type: UsmType | None
     kept: bool  # whether the core may keep this for later calls with the same arguments
@@ -81,7 +81,7 @@ class Decision(NamedTuple):
 _OURS = Target("sycl_ext", kept=True)
 
 
-def read_target(consumer: Any, device: Any, usm_type: Any) -> Destination:
+def read_target(consumer: Any, device: Any, usm_type: Any) -> ReadTarget:
     """Read the consumer, ``device=`` and ``usm_type=``; None is an unaware consumer of USM."""
     kind = check_usm_type(usm_type)
     is_module = isinstance(consumer, ModuleType)
@@ -91,10 +91,10 @@ def read_target(consumer: Any, device: Any, usm_type: Any) -> Destination:
                 "the consumer is a device, so device= has no meaning; pass a list as the consumer"
             )
         where = device if consumer is None else consumer
-        devices: list[Wanted] = [(None, None)] if where is None else _read_devices(where)
-        _check_kind(kind, devices)
-        return Destination(_OURS, devices, isinstance(where, list), kind, _is_lasting(where))
-    wanted = None if device is None else _read_devices(device)
+        ours: list[RequestedDevice] = [(None, None)] if where is None else _read_devices(where)
+        _check_kind(kind, ours)
+        return ReadTarget(_OURS, ours, isinstance(where, list), kind, _is_lasting(where))
+    devices = None if device is None else _read_devices(device)
     target = read_consumer(consumer, with_native=_has_native_devices())
     if kind is not None:
         raise TypeError(
@@ -102,7 +102,7 @@ def read_target(consumer: Any, device: Any, usm_type: Any) -> Destination:
             f"pass as_tensor(x, usm_type={kind!r}) to it"
         )
     kept = target.kept and _is_lasting(device)
-    return Destination(target, wanted, isinstance(device, list), None, kept)
+    return ReadTarget(target, devices, isinstance(device, list), None, kept)
 
 
 def _has_native_devices() -> bool:
@@ -125,7 +125,7 @@ def _is_device(consumer: Any) -> bool:
     )
 
 
-def _read_devices(device: Any) -> list[Wanted]:
+def _read_devices(device: Any) -> list[RequestedDevice]:
     """Read one device or a list of them; the host is (1, 0)."""
     given = available_devices(device) if isinstance(device, list) else [device]
     return [
@@ -134,7 +134,7 @@ def _read_devices(device: Any) -> list[Wanted]:
     ]
 
 
-def _check_kind(usm_type: UsmType | None, devices: list[Wanted]) -> None:
+def _check_kind(usm_type: UsmType | None, devices: list[RequestedDevice]) -> None:
     if usm_type is not None and HOST in [where for _, where in devices]:
         raise ValueError(
             f"usm_type is {usm_type!r}, and a device is (1, 0), the host, which has no USM; pass "
@@ -158,15 +158,13 @@ def _is_lasting(device: Any) -> bool:
 
 
 def decide(
-    destination: Destination, facts: _core.ArrayFacts, copy: bool | None, host_copy: bool
+    read: ReadTarget, facts: _core.ArrayFacts, copy: bool | None, host_copy: bool
 ) -> Decision:
     """Decide for an array with these facts."""
-    flags, target, row = Flags(copy, host_copy), destination.target, destination.target.row
+    flags, target, row = Flags(copy, host_copy), read.target, read.target.row
     if row is None:  # a device, or a function that the table does not know
-        wanted = destination.wanted or [attempts.where_it_is(facts)]
-        attempt = attempts.to_device(
-            facts, wanted, flags, destination.usm_type, several=destination.several
-        )
+        devices = read.devices or [attempts.where_it_is(facts)]
+        attempt = attempts.to_device(facts, devices, flags, read.usm_type, several=read.several)
         is_view = attempt.plan.error is None and not attempt.copies
         is_result = target.call is None and attempt.device == HOST
         view = View.ON_HOST if is_view and is_result else View.NONE
@@ -178,7 +176,7 @@ def decide(
     if refusal is not None:
         refused = [Attempt(Plan(Route.REFUSE, refusal, BufferError))]
         return _decision(target, call, refused, no_more, View.NONE)
-    planned, more = attempts.to_library(facts, target.title, row, destination.wanted, flags)
+    planned, more = attempts.to_library(facts, target.title, row, read.devices, flags)
     first = next((attempt for attempt in planned if attempt.plan.error is None), None)
     view = View.NONE if first is None else _view_of(first, target, facts)
     waits = row.drops_stream and view is View.ON_DEVICE
