@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import sycl_ext as sx
+from extensions import labs
 
 VALUES = np.arange(6, dtype="float32").reshape(2, 3)
 
@@ -156,3 +157,38 @@ def test_every_importing_function_is_compared_by_address(takes, monkeypatch):
     sx.exchange(source, copying)
     monkeypatch.undo()
     assert sx.exchange(source, own, copy=False) is not None
+
+
+WRITE = ("write_any_strides", "write_c_order", "write_float64", "write_never_converted")
+LAYOUTS = {
+    "C order": lambda x: x,
+    "transposed": lambda x: x.T,
+    "every second column": lambda x: x[:, ::2],
+}
+
+
+@pytest.mark.timeout(300)  # the first test builds the module
+@pytest.mark.parametrize("copy", [None, False])
+@pytest.mark.parametrize("device", [None, (1, 0)])
+@pytest.mark.parametrize("name", WRITE)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_cpp_function_writes_to_the_memory_or_is_not_called(layout, name, device, copy):
+    """nanobind converts arrays of NumPy by itself, so such a function would write to a copy."""
+    function = getattr(labs.load("views_nanobind"), name)
+    for dtype in ("float32", "float64", "int32", "bool"):
+        answers = set()
+        for values in (np.zeros((4, 4), dtype), np.ones((4, 4), dtype)):
+            tensor = LAYOUTS[layout](sx.empty((4, 4), dtype, usm_type="shared").copy_from(values))
+            try:
+                address = sx.exchange(tensor, function, device=device, copy=copy)
+            except TypeError:
+                answers.add("not called")
+                assert np.array_equal(tensor.to_numpy(), LAYOUTS[layout](values))
+            else:
+                answers.add("called")
+                assert (address, tensor.to_numpy().flat[0]) == (tensor.ptr, 5)
+        assert len(answers) == 1
+        takes = "float64" if name == "write_float64" else "float32"
+        fits = layout == "C order" or name in ("write_any_strides", "write_float64")
+        expected = "called" if device and takes == dtype and fits else "not called"
+        assert answers == {expected}

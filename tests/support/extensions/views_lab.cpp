@@ -2,6 +2,7 @@
 //
 // `usm_view` as an argument, in all its forms; compiled once with pybind11 and once with nanobind.
 #if defined(LAB_NANOBIND)
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -56,6 +57,15 @@ void each(const View& view, Body body) {
     body(view.data()[offset]);
   }
 }
+
+#if defined(LAB_NANOBIND)
+// Writes to the first element; the result is its address.
+template <class Array>
+std::uintptr_t write_to(Array array) {
+  *array.data() = 5;
+  return reinterpret_cast<std::uintptr_t>(array.data());
+}
+#endif
 
 std::vector<usm_view<const void>> kept;
 std::vector<sycl::queue> queues;
@@ -137,4 +147,14 @@ LAB_MODULE(LAB_NAME, m) {
     lib::gil_scoped_release released;
     std::thread([gone = std::move(gone)] {}).join();
   });
+
+#if defined(LAB_NANOBIND)  // functions of a user that work in place on nanobind's own arrays
+  namespace nb = nanobind;
+  using Host = nb::device::cpu;
+  m.def("write_any_strides", write_to<nb::ndarray<float, Host>>);
+  m.def("write_c_order", write_to<nb::ndarray<float, nb::c_contig, Host>>);
+  m.def("write_float64", write_to<nb::ndarray<double, Host>>);
+  m.def("write_never_converted", write_to<nb::ndarray<float, nb::c_contig, Host>>,
+        nb::arg("x").noconvert());
+#endif
 }
