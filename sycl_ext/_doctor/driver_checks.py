@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of the doctor: devices that are hidden, and OpenCL drivers."""
 
+import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from sycl_ext._doctor.finding import PERMISSION, REINSTALL_RUNTIME, Finding, how, unset, were_listed
-from sycl_ext._doctor.machine import SELECTORS, Machine
+from sycl_ext._doctor.machine import SELECTORS, Driver, Machine
 from sycl_ext._setup import icd
 from sycl_ext._setup.icd import INSTALL_CPU
 
@@ -71,7 +73,9 @@ def driver(machine: Machine) -> Iterator[Finding]:
         from_file, embedded = named.named_by.endswith(".icd"), machine.embedded_driver
         by_variable = named.named_by == "OCL_ICD_FILENAMES"
         refused = named.error.startswith(icd.REFUSED)
+        instead, variables = displacement(machine, named)
         cures = (  # the first that applies
+            (variables, unset(variables)),
             (refused, f"export OCL_ICD_FILENAMES={shlex.quote(named.path)}"),
             (PERMISSION in named.error, f"chmod a+r {shlex.quote(named.path)}"),
             (by_variable and embedded, "unset OCL_ICD_FILENAMES"),
@@ -83,7 +87,7 @@ def driver(machine: Machine) -> Iterator[Finding]:
         )
         yield Finding(
             f"the OpenCL driver {named.path} cannot be loaded, so its devices are missing",
-            f"{named.named_by} names it, but: {named.error}",
+            f"{named.named_by} names it, but: {named.error}{instead}",
             next(cure for applies, cure in cures if applies),
             "only if you trust everybody who may change that file; otherwise install into an "
             "environment of your own"
@@ -91,6 +95,27 @@ def driver(machine: Machine) -> Iterator[Finding]:
             else "",
             "warning" if from_file and works else "problem",
         )
+
+
+def displacement(machine: Machine, driver: Driver) -> tuple[str, str]:
+    """Say which libraries are loaded in place of those next to a driver, and by which variables."""
+    if not driver.displacing:
+        return "", ""
+    named = {
+        "LD_LIBRARY_PATH": {str(Path(path).parent) for path in driver.displacing},
+        "LD_PRELOAD": set(driver.displacing),
+    }
+    variables = " and ".join(
+        name
+        for name, paths in named.items()
+        if paths & set(re.split("[: ]", machine.environment.get(name, "")))
+    )
+    libraries = "library" if len(driver.displacing) == 1 else "libraries"
+    text = (
+        f"; the dynamic loader takes {' and '.join(driver.displacing)} in place of the {libraries} "
+        "next to the driver"
+    )
+    return text + (f", because of {variables}" if variables else ""), variables
 
 
 def no_driver(machine: Machine) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from sycl_ext._doctor.processes import Probed, run_probe
+from sycl_ext._doctor.processes import Probed, libraries_displacing, run_probe
 from sycl_ext._ipc import peers
 from sycl_ext._setup import icd
 
@@ -78,11 +78,15 @@ class Library:
 
 @dataclass(frozen=True)
 class Driver:
-    """The library of a driver, who names it, and why it cannot be loaded (empty: it can)."""
+    """The library of a driver, who names it, and why it cannot be loaded (empty: it can).
+
+    `displacing` are the libraries that the dynamic loader takes in place of those next to it.
+    """
 
     path: str
     named_by: str
     error: str = ""
+    displacing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -274,9 +278,9 @@ class Machine:
             records = run_probe(order, os.environ, self.timeout).records
             at_exit = records.get("exit", {"detail": ""})
             for path, named_by in self._named:
-                drivers.append(
-                    Driver(path, named_by, records.get(f"load {path}", at_exit)["detail"])
-                )
+                error = records.get(f"load {path}", at_exit)["detail"]
+                displacing = libraries_displacing(path) if error.startswith("OSError") else ()
+                drivers.append(Driver(path, named_by, error, displacing))
         return tuple(drivers)
 
     @cached_property

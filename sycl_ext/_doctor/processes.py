@@ -8,6 +8,7 @@ the last line names the step in which it died.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -55,6 +56,32 @@ def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout:
         # An import has to be made again, for the steps that follow it; a test need not run again.
         names = (record["step"] for record in done)
         skip += [died_in, *(name for name in names if name.startswith(("device ", "load ")))]
+
+
+#: The dynamic loader, in a line of ``/proc/self/maps``, and a library in its listing.
+LOADER = re.compile(r"/\S*/ld-[^/]*\.so[^/]*$")
+LISTED = re.compile(r"^\s*(?:\S+ => )?(/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+
+
+def libraries_displacing(driver: str) -> tuple[str, ...]:
+    """Return the libraries that the dynamic loader takes in place of those next to a driver.
+
+    The loader only lists them: it runs no code of theirs.
+    """
+    folder, maps = Path(driver).parent, Path("/proc/self/maps")
+    lines = maps.read_text(errors="replace").splitlines() if maps.exists() else []
+    loader = next((match[0] for match in map(LOADER.search, lines) if match), None)
+    if loader is None:
+        return ()
+    listing = subprocess.run(
+        [loader, "--list", driver], capture_output=True, text=True, errors="replace", check=False
+    )
+    taken = map(Path, LISTED.findall(listing.stdout))
+    return tuple(
+        str(path)
+        for path in taken
+        if (folder / path.name).exists() and not path.samefile(folder / path.name)
+    )
 
 
 # ---- a process -----------------------------------------------------------------------------------

@@ -232,6 +232,11 @@ BROKEN = {
     "an embedded driver without its libraries": (no_device(
         drivers=(replace(ICD, error="OSError: libtbb.so.12: no file"),)), "driver", "libtbb",
         "python -m pip install --force-reinstall intel-opencl-rt"),
+    "a library in front of the driver's": (no_device(
+        environment={"LD_LIBRARY_PATH": "/opt/lib:/old"}, drivers=(replace(ICD,
+        error="OSError: undefined symbol", displacing=("/old/libtbb.so.12",)),)), "driver",
+        "takes /old/libtbb.so.12 in place of the library next to the driver, because of "
+        "LD_LIBRARY_PATH", "unset LD_LIBRARY_PATH"),
     "no driver": (no_device(drivers=(), embedded_driver=""), "no-driver",
         "no OpenCL driver (ICD) is installed",
         'python -m pip install "intel-opencl-rt>=2026.0,<2027"'),

@@ -2,6 +2,7 @@
 """``python -m sycl_ext doctor``: real runs, on this machine and on set-ups that are broken."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -164,6 +165,20 @@ def test_runtime_that_cannot_be_loaded_is_a_finding(tmp_path):
     )
     assert done.returncode == 1
     assert "python -m sycl_ext doctor names the problem" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("variable", ["LD_LIBRARY_PATH", "LD_PRELOAD"])
+def test_library_in_front_of_the_drivers_is_named(tmp_path, variable):
+    """Another `libtbb.so.12`, as of an older oneAPI: the cause names its path."""
+    other = tmp_path / "libtbb.so.12"
+    compiler = ["g++", "-shared", f"-Wl,-soname,{other.name}", "-x", "c++", os.devnull, "-o", other]
+    subprocess.run(compiler, check=True)
+    value = str(other if variable == "LD_PRELOAD" else tmp_path)
+    code, report = examine("--quick", **{variable: value})
+    assert code == 1
+    (finding,) = (row for row in report["findings"] if row["id"] == "driver")
+    assert f"the dynamic loader takes {other} in place of the library" in finding["cause"]
+    assert finding["cure"] == f"unset {variable}"
 
 
 def test_crash_of_an_import_is_a_finding(tmp_path):
