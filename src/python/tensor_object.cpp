@@ -114,6 +114,15 @@ PyObject* exposed_address(const Tensor& tensor) {
   });
 }
 
+// CPython's own error would name TensorBase, which is not public.
+int refuse_to_set(PyObject* self, PyObject*, void* name) {
+  PyErr_Format(PyExc_AttributeError,
+               "%s of a %s cannot be changed; reshape(), transpose(), indexing, copy() and "
+               "to_device() return another one",
+               static_cast<const char*>(name), Py_TYPE(self)->tp_name);
+  return -1;
+}
+
 // `value` is computed from the Tensor `t` of `self`.
 #define ATTRIBUTE(name, value, doc)                         \
   {#name,                                                   \
@@ -121,7 +130,7 @@ PyObject* exposed_address(const Tensor& tensor) {
      [[maybe_unused]] const Tensor& t = cast(self)->tensor; \
      return as_python(value);                               \
    },                                                       \
-   nullptr, doc, nullptr}
+   refuse_to_set, doc, const_cast<char*>(#name)}
 PyGetSetDef getset[] = {
     ATTRIBUTE(shape, tuple_of(t.layout.shape(), t.layout.ndim()),
               "Lengths of the axes, in elements."),

@@ -65,6 +65,7 @@ def message_of(error: object) -> str:
 
 def refusal_by(whose: str, error: Exception, known: str = "") -> ExchangeError:
     """Return the error that quotes the refusal of a library, and the known reason for it."""
-    refusal = ExchangeError(f"{whose}: {type(error).__name__}: {message_of(error)}{known}")
+    quoted = ": ".join(filter(None, (type(error).__name__, message_of(error))))
+    refusal = ExchangeError(f"{whose}: {quoted}{known}")
     refusal.__cause__ = error
     return refusal

@@ -177,11 +177,21 @@ class Plan:
         return ". ".join((f"{self.route.value}{where}: {self.reason}", *self.notes, *considered))
 
 
-def plan(row: Relation, copy: bool | None, facts: Facts, device: DLDevice) -> Plan:
-    """Return the plan for a relation of an array to the requested device, with the reason."""
+def plan(
+    row: Relation,
+    copy: bool | None,
+    facts: Facts,
+    device: DLDevice,
+    *,
+    by_consumer: bool = False,
+) -> Plan:
+    """Return the plan for a relation of an array to the requested device, with the reason.
+
+    `by_consumer`: a consumer has chosen `copy`, in its call of ``__dlpack__``.
+    """
     route = RULES[row][_COLUMN[copy]]
     if route is Route.REFUSE:
-        return _refusal(row, copy, facts, device)
+        return _refusal(row, copy, facts, device, by_consumer)
     in_place = RULES[row][_COLUMN[None]] in (Route.VIEW, Route.HOST_VIEW)
     return Plan(route, COPY_REQUESTED if copy is True and in_place else row.value)
 
@@ -215,7 +225,9 @@ def kind_of_copy(usm_type: str, available: tuple[str, ...], *, moves: bool = Tru
     return next((kind for kind in available if kind != "system"), usm_type)
 
 
-def _refusal(row: Relation, copy: bool | None, facts: Facts, device: DLDevice) -> Plan:
+def _refusal(
+    row: Relation, copy: bool | None, facts: Facts, device: DLDevice, by_consumer: bool
+) -> Plan:
     why, route = row.value, f"from {_memory_text(facts)} to {_device_text(device)}"
     error: type[BufferError] = BufferError
     if row is Relation.UNKNOWN:
@@ -232,7 +244,10 @@ def _refusal(row: Relation, copy: bool | None, facts: Facts, device: DLDevice) -
         reason = f"{why}; pass max_version=(1, 0) or copy=True"
     elif copy is False:
         error, allow = CopyRefusedError, row is Relation.INDIRECT or None
-        reason = f"copy=False, but an exchange {route} requires a copy: {why}; pass copy={allow}"
+        asked, way = "copy=False", f"pass copy={allow}"
+        if by_consumer:
+            asked, way = "the consumer requested copy=False", f"{way} to it, or hand it a copy"
+        reason = f"{asked}, but an exchange {route} requires a copy: {why}; {way}"
     else:
         reason = (
             f"an exchange {route} requires two copies, through the host: {why}; to allow them, "

@@ -21,7 +21,8 @@ def export(
     versioned = _takes_versioned(max_version)
     allowed = check_flag("copy", copy, or_none=True)
     asked = None if dl_device is None else as_dl_device(dl_device, "dl_device")
-    plan = plan_for(_core.array_facts(tensor), asked, allowed, versioned=versioned).check()
+    facts = _core.array_facts(tensor)
+    plan = plan_for(facts, asked, allowed, by_consumer=True, versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
     named = resolve(label)
     if named.is_host and stream is not None:

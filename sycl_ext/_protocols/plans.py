@@ -10,19 +10,24 @@ from sycl_ext._negotiation.rules import Plan, Relation, Route, kind_of_copy, pla
 
 
 def plan_for(
-    facts: _core.ArrayFacts, device: DLDevice | None, copy: bool | None, **limits: Any
+    facts: _core.ArrayFacts,
+    device: DLDevice | None,
+    copy: bool | None,
+    *,
+    by_consumer: bool = False,
+    **limits: Any,
 ) -> Plan:
     """Plan for a DLPack device; None: that of ``__dlpack_device__``.
 
-    The limits are those of `_core.request_for`. `ours`: this package takes the data. It knows the
-    entries, and takes host memory that the device can read. A third party expects USM of the
-    default context under a root id.
+    `by_consumer` is that of `rules.plan`. The limits are those of `_core.request_for`. `ours`: this
+    package takes the data. It knows the entries, and takes host memory that the device can read. A
+    third party expects USM of the default context under a root id.
     """
     if device is not None and not all(-(1 << 31) <= number < 1 << 31 for number in device):
         return plan(Relation.UNKNOWN, copy, facts, device)  # the numbers of DLPack have 32 bits
     request = _core.request_for(facts, device, **limits)
     row = Relation[_core.relation(facts, request)]
-    return plan(row, copy, facts, request.device)
+    return plan(row, copy, facts, request.device, by_consumer=by_consumer)
 
 
 def carry_out(planned: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:

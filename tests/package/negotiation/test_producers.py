@@ -61,6 +61,20 @@ def test_refusal_ends_with_the_advice_for_its_library():
             take(Array())
 
 
+def test_refusal_without_a_message_is_quoted_by_its_class():
+    class Array:
+        __module__ = "pyarrow.lib"
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **keywords):
+            raise NotImplementedError
+
+    with pytest.raises(sx.ExchangeError, match=r" refused: NotImplementedError; pass numpy"):
+        sx.from_dlpack(Array())
+
+
 class OnAnotherGpu:
     """A producer whose answer is wrong; it refuses nothing."""
 

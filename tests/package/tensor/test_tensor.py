@@ -75,9 +75,12 @@ def test_tensor_attributes_are_read_only():
     assert {"shape", "ptr", "readonly", "device", "base", "T"} <= names
     for name in names - {"__class__"}:
         before = getattr(tensor, name)
-        with pytest.raises(AttributeError):
+        with pytest.raises(AttributeError) as caught:
             setattr(tensor, name, None)
+        assert "TensorBase" not in str(caught.value)
         assert before is None or getattr(tensor, name) is not None, name
+    with pytest.raises(AttributeError, match=r"shape of a Tensor cannot be changed; reshape\(\)"):
+        tensor.shape = (3, 2)
     with pytest.raises(AttributeError):
         tensor.nickname = "x"
 
