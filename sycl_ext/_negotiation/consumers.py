@@ -257,6 +257,8 @@ def consumer_for(package: str, version: str) -> Consumer | None:
     >>> [len(consumer_for("onnxruntime", have).lacks) for have in ("1.31.1", "1.32.0", "2.0", "")]
     [11, 5, 5, 11]
     """
-    rows, have = [row for row in CONSUMERS if row.package == package], _release(version)
-    matching = [row for row in rows if row.since is None or _release(row.since) <= have]
-    return matching[-1] if matching else None
+    have = _release(version)
+    for row in reversed(CONSUMERS):
+        if row.package == package and (row.since is None or _release(row.since) <= have):
+            return row
+    return None

@@ -54,13 +54,12 @@ class Target:
 
     def configure(self, row: Consumer, *, with_native: bool) -> None:
         """Take a row as its library is configured now."""
-        asked = {
-            name: when
-            for name, when in row.configured.items()
-            if with_native or name != "takes_native"  # it would initialize CUDA for nothing
-        }
-        lost = [name for name, when in asked.items() if not self._holds(row, when)]
-        self.row = replace(row, **{name: getattr(Consumer, name) for name in lost}) if lost else row
+        for name, when in row.configured.items():
+            if name == "takes_native" and not with_native:
+                continue  # the question would initialize CUDA for nothing
+            if not self._holds(row, when):
+                row = replace(row, **{name: getattr(Consumer, name)})
+        self.row = row
 
     def _holds(self, row: Consumer, when: When) -> bool:
         holder: Any = sys.modules.get(row.package)
