@@ -86,7 +86,10 @@ void bind_facts(py::module_& m) {
       .def_readonly("own_queue", &ArrayFacts::own_queue)
       .def_property_readonly("dtype", [](const ArrayFacts& facts) { return facts.dtype->name; })
       .def_readonly("ndim", &ArrayFacts::ndim)
-      .def_readonly("alignment", &ArrayFacts::alignment);
+      .def_readonly("alignment", &ArrayFacts::alignment)
+      .def("__eq__", [](const ArrayFacts& facts,
+                        const ArrayFacts& other) { return key_of(facts) == key_of(other); })
+      .def("__hash__", &key_of);
   m.def("array_facts", &array_facts);
 }
 
