@@ -48,3 +48,31 @@ def test_jax_is_given_aligned_memory():
         """
     )
     assert done.stdout.endswith("right\n"), done.stdout + done.stderr
+
+
+def test_answer_of_copy_false_with_a_function_of_jax_does_not_depend_on_the_data():
+    """As in ``test_unknown_functions.py`` for NumPy, torch and dpnp."""
+    done = alone(
+        """
+        import jax.numpy as jnp, numpy as np, sycl_ext as sx
+        names = "abs negative positive sqrt square sort cumsum copy array asarray ravel flip"
+        data = [np.zeros(16, "float32"), np.arange(1, 17).astype("float32") / 3]
+
+        def answer(x, function):
+            try:
+                sx.exchange(x, function, copy=False)
+            except sx.CopyRefusedError:
+                return "refused"
+            return "called"
+
+        for name in [*names.split(), "conj", "sign", "exp"]:
+            function = getattr(jnp, name)
+            of_user = lambda x: function(jnp.asarray(np.asarray(sx.host_view(x))))
+            tensors = [sx.empty(16, usm_type="shared").copy_from(values) for values in data]
+            expected = "refused" if name in ("copy", "array") else "called"
+            assert {answer(x, function) for x in tensors} == {expected}, name
+            assert {answer(x, of_user) for x in tensors} == {"called"}, name
+        print("right")
+        """
+    )
+    assert done.stdout.endswith("right\n"), done.stdout + done.stderr
