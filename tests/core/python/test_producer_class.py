@@ -79,7 +79,7 @@ def test_class_that_gains_a_lazy_state_is_asked_by_method():
 
 def test_many_classes_are_remembered_at_once():
     """A second look at a class asks nothing, whichever classes were seen in between."""
-    producers = [new_class()(np.arange(3.0)) for _ in range(100)]
+    producers = [new_class()(sx.zeros(3)) for _ in range(100)]
     for producer in producers:
         imported_often(producer)
     for producer in producers:

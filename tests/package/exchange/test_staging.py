@@ -90,6 +90,7 @@ def test_host_view_needs_no_staging(array):
         sx.staged(np.zeros(3)).__enter__()
 
 
+@needs("device_copies")
 def test_library_that_handles_device_memory_gets_the_tensor():
     tensor, _ = LAYOUTS["C"].tensor("float32")
     with sx.staged(tensor, "r", direct=True) as memory:
