@@ -38,8 +38,8 @@ template <class IsCpu>
 void require_not_forked(const IsCpu& is_cpu) {
   if (!is_forked_child() || is_cpu()) return;
   fail(Error::Kind::runtime,
-       "this process was forked from one that had used its SYCL devices, and a GPU does not work "
-       "after that; start processes with the method 'spawn' or 'forkserver', or copy to the host "
+       "this process was forked after its parent had used a SYCL device, and GPUs do not work in a "
+       "forked child; start processes with the 'spawn' or 'forkserver' method, or copy to the host "
        "before the fork");
 }
 

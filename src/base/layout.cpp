@@ -10,8 +10,8 @@ namespace sycl_ext {
 
 Layout::Layout(int ndim) : ndim_(ndim), inline_{} {
   if (ndim < 0 || ndim > max_ndim) {
-    fail(Error::Kind::value, "an array of ", ndim, " dimensions; between 0 and ", max_ndim,
-         " are possible");
+    fail(Error::Kind::value, "an array of ", ndim, " dimensions; it must have between 0 and ",
+         max_ndim);
   }
   if (ndim > inline_ndim) heap_.resize(2 * std::size_t(ndim));
 }
@@ -20,7 +20,7 @@ Layout read_layout(int ndim, const std::int64_t* shape, Order order, std::size_t
                    const std::int64_t* strides) {
   Layout layout(ndim);
   if (ndim > 0 && !shape) {
-    fail(Error::Kind::value, "an array of ", ndim, " dimensions and a NULL shape");
+    fail(Error::Kind::value, "an array of ", ndim, " dimensions has a NULL shape");
   }
   // Zero lengths count as one here, so that the strides of an empty array stay meaningful.  The
   // bytes of a broadcast array are counted as well: they can overflow inside a small extent.

@@ -86,8 +86,8 @@ void look_for_signals() {
   }
   if (process_generation == process) return;
   fail(Error::Kind::runtime,
-       "a signal handler forked the process in the middle of a wait; only the parent continues it, "
-       "so end the child in the handler (os._exit), or fork elsewhere");
+       "a signal handler forked this process during a wait, which only the parent can continue; "
+       "end the child in the handler (os._exit), or fork elsewhere");
 }
 
 WaitSlice::WaitSlice() noexcept : takes_signals_(is_interruptible()) {

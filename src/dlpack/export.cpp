@@ -70,8 +70,8 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   if (!versioned && tensor.readonly) {
     fail(Error::Kind::buffer,
-         "cannot export a read-only tensor to a consumer that asked for DLPack 0.x "
-         "(max_version=None); pass max_version=(1, 0) or copy=True");
+         "cannot export a read-only tensor as DLPack 0.x (max_version=None), which has no "
+         "read-only flag; pass max_version=(1, 0) or copy=True");
   }
   const bool submits = static_cast<int>(options.device.device_type) != kDLCPU;
   if (submits) {
@@ -85,7 +85,7 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   const int ndim = tensor.layout.ndim();
   const auto dims_bytes = 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
   void* const raw = std::malloc(sizeof(Block<Managed>) + dims_bytes);
-  if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
+  if (!raw) fail(Error::Kind::memory, "cannot allocate a DLPack managed tensor");
   std::unique_ptr<Block<Managed>, DropUnused> block(
       new (raw) Block<Managed>(tensor.memory, submits, std::move(options.mark)));
   if (submits && options.queue) tensor.memory->name_queue(*options.queue);

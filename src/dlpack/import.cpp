@@ -38,13 +38,13 @@ bool are_one_place(DLDevice a, DLDevice b) {
 [[noreturn]] void refuse(DLDevice device, const NamedDevice& named) {
   if (named.may_be_host) {
     fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
-         ", pinned or managed memory, and the host cannot read it at that address; ask the "
+         ", pinned or managed memory, but the host cannot read it at that address; ask the "
          "producer for a host copy");
   }
   if (static_cast<int>(device.device_type) == kDLOneAPI) {
     fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
-         ", and there is no such device here (", entry_count(),
-         " entries); if the libraries count differently, look at ONEAPI_DEVICE_SELECTOR and "
+         ", which does not exist here (", entry_count(),
+         " entries); if the libraries number devices differently, check ONEAPI_DEVICE_SELECTOR and "
          "ZE_FLAT_DEVICE_HIERARCHY");
   }
   fail(

@@ -71,7 +71,7 @@ inline Layout compact(const Dims& shape, const std::string& order, std::size_t i
 
 inline Layout strided(const Dims& shape, const Dims& strides, std::size_t itemsize) {
   if (shape.size() != strides.size()) {
-    fail(Error::Kind::value, "shape has ", shape.size(), " entries and strides has ",
+    fail(Error::Kind::value, "shape has ", shape.size(), " entries, but strides has ",
          strides.size());
   }
   return read_layout(static_cast<int>(shape.size()), shape.data(), Order::c, itemsize,
@@ -100,7 +100,7 @@ inline DLDevice read_device(const std::pair<int, int>& device) {
 
 inline const void* referenced(const py::handle& capsule, const char* name) {
   if (!PyCapsule_IsValid(capsule.ptr(), name)) {
-    fail(Error::Kind::type, "a '", name, "' capsule is needed, not an object of type ",
+    fail(Error::Kind::type, "a '", name, "' capsule is required, not an object of type ",
          Py_TYPE(capsule.ptr())->tp_name);
   }
   return PyCapsule_GetPointer(capsule.ptr(), name);

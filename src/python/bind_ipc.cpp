@@ -85,8 +85,8 @@ void bind_ipc(py::module_& m) {
         std::byte* const begin = byte_range(own).begin;
         const auto left = static_cast<std::size_t>(memory->data + memory->nbytes - begin);
         if (nbytes > left) {
-          fail(Error::Kind::buffer, "the handle is of this process, and its memory has ", left,
-               " bytes; ", nbytes, " were asked for: pass the shape and dtype of the array");
+          fail(Error::Kind::buffer, "this process made the handle, and its memory has ", left,
+               " bytes; ", nbytes, " were requested: pass the shape and dtype of the array");
         }
         return array.in(memory, {begin, nbytes});
       },

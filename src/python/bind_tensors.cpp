@@ -60,7 +60,7 @@ void require_alike(const Tensor& to, const Tensor& from) {
                  from.layout.shape() + from.layout.ndim())) {
     return;
   }
-  fail(Error::Kind::value, "the two sides differ in shape or dtype");
+  fail(Error::Kind::value, "source and target differ in shape or dtype");
 }
 
 }  // namespace

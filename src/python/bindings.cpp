@@ -74,8 +74,7 @@ void add_functions(py::module_& m, PyMethodDef* functions, const char* module) {
 bool require_main_interpreter() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
   PyErr_SetString(PyExc_ImportError,
-                  "sycl_ext works in the main interpreter only, and this is a sub-interpreter; use "
-                  "a thread or a process instead");
+                  "sycl_ext does not support sub-interpreters; use a thread or a process instead");
   return false;
 }
 

@@ -71,13 +71,13 @@ Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
   if (is_named(fresh_name<Legacy>)) return consume<Legacy>(capsule, options);
   if (is_named(used_name<Versioned>) || is_named(used_name<Legacy>)) {
     fail(Error::Kind::buffer,
-         "the DLPack capsule was consumed before; a capsule can be consumed once: ask the producer "
-         "for a new one");
+         "the DLPack capsule has already been consumed; a capsule can be consumed only once: "
+         "request a new one from the producer");
   }
   if (PyCapsule_CheckExact(capsule)) {
     const char* name = PyCapsule_GetName(capsule);
     fail(Error::Kind::buffer, "the capsule is named '", name ? name : "",
-         "', not 'dltensor' or 'dltensor_versioned': it holds no DLPack tensor");
+         "', not 'dltensor' or 'dltensor_versioned'; it does not hold a DLPack tensor");
   }
   fail(Error::Kind::buffer, "__dlpack__ returned an object of type ", Py_TYPE(capsule)->tp_name,
        ", not a DLPack capsule");

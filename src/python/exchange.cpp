@@ -53,8 +53,8 @@ void require_same_memory(PyObject* array, PyObject* handed) {
   }
   if (tensor_of(memory.get()).data == tensor.data) return;
   fail(Error::Kind::copy_refused, "copy=False, but the ", Py_TYPE(array)->tp_name,
-       " that the consumer made is a copy of what it was handed; pass copy=None, or an importing "
-       "function that makes views");
+       " that the consumer returned is a copy of its argument; pass copy=None, or an importing "
+       "function that returns views");
 }
 
 PyObject* exchange(PyObject* x, const ExchangeRequest& request) {

@@ -83,11 +83,11 @@ Shared shareable(PyObject* object) {
     return {tensor, {kDLCPU, 0}};
   }
   fail(Error::Kind::buffer, "the '", usm_kind_name(tensor.memory->kind),
-       "' memory is not bound to the default context of its device, and the host reads no view of "
-       "it either (",
-       tensor.host_accessible() ? "a stride is negative" : "it is memory of the device",
-       "), so a view of it cannot be exported; x.to_device(",
-       tensor.memory->entry ? tensor.memory->entry->root_id : 0, ", copy=True) is a copy that can");
+       "' memory is not bound to the default context of its device, and the host cannot read a "
+       "view of it (",
+       tensor.host_accessible() ? "a stride is negative" : "it is device memory",
+       "), so it can be exported only as a copy; call x.to_device(",
+       tensor.memory->entry ? tensor.memory->entry->root_id : 0, ", copy=True)");
 }
 
 // Orders all work on the memory before later work of the consumer.  The table itself promises no
@@ -120,7 +120,8 @@ int borrow_from_object(void* object, DLTensor* out) {
     const Tensor& tensor = shared.tensor;
     if (tensor.readonly) {
       fail(Error::Kind::buffer,
-           "the tensor is read-only, and a DLTensor has no flag for it; pass a copy of it");
+           "cannot borrow a read-only tensor as a DLTensor, which has no read-only flag; pass a "
+           "copy");
     }
     // A borrowed DLTensor has no deleter, so the consumer never says when it no longer uses it.
     if (shared.is_host()) {

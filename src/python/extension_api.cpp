@@ -136,7 +136,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
     const Allocation& memory = *tensor.memory;
     if (!memory.entry) {
       fail(Error::Kind::type, "an object of type ", Py_TYPE(object)->tp_name,
-           " is host memory without a device; sycl_ext.as_tensor(x) brings it to one");
+           " is host memory, which has no SYCL device; pass sycl_ext.as_tensor(x)");
     }
     memory.fetch_queues();
     order_after(queue_for_views(memory), tensor.memory);
@@ -172,7 +172,7 @@ Owner owner_of(void* owner, void (*release)(void*)) {
   auto* const kept = new (std::nothrow) Kept(owner, release);
   if (!kept) {
     call_deleter_of_others(release, owner);
-    fail(Error::Kind::memory, "no memory for the owner of a view");
+    fail(Error::Kind::memory, "cannot allocate the owner of a view");
   }
   return Owner(kept, [](void* state) {
     const std::unique_ptr<Kept> mine(static_cast<Kept*>(state));

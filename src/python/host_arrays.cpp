@@ -39,7 +39,9 @@ std::int64_t stride_for_numpy(const Tensor& tensor, int axis) {
 void require_buffer_request(const Tensor& tensor, int flags) {
   require_host_accessible(tensor);
   if ((flags & PyBUF_WRITABLE) && tensor.readonly) {
-    fail(Error::Kind::buffer, "the tensor is read-only; ask for a read-only buffer or copy it");
+    fail(Error::Kind::buffer,
+         "cannot export a writable buffer of a read-only tensor; request a read-only buffer, or "
+         "copy the tensor");
   }
   if ((flags & PyBUF_FORMAT) && !tensor.dtype->buffer_format) {
     fail(Error::Kind::buffer, "the buffer protocol has no format for dtype ", tensor.dtype->name,

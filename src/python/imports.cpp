@@ -216,7 +216,7 @@ PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& optio
   Imported imported = consume_capsule(capsule, options.content);
   if (imported.copied && options.never_copy) {
     fail(Error::Kind::copy_refused, "copy=False, but the ", Py_TYPE(x)->tp_name,
-         " that was asked for a view made a copy; pass copy=None to take its copy");
+         " can only be exported as a copy; pass copy=None to accept it");
   }
   imported.tensor.readonly = imported.tensor.readonly || options.readonly;
   PyRef tensor(wrap_tensor(std::move(imported.tensor), options.base));

@@ -250,7 +250,7 @@ bool is_tensor(PyObject* object) noexcept {
 
 const Tensor& tensor_of(PyObject* object) {
   if (!is_tensor(object)) {
-    fail(Error::Kind::type, "a sycl_ext tensor is needed, not an object of type ",
+    fail(Error::Kind::type, "a sycl_ext tensor is required, not an object of type ",
          Py_TYPE(object)->tp_name);
   }
   return cast(object)->tensor;

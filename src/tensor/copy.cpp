@@ -226,15 +226,13 @@ void order_after(const Queue& queue, const Memory& memory, bool only_copies) {
 
 void require_target(const Tensor& to) {
   if (to.readonly) {
-    fail(Error::Kind::buffer,
-         "the target of the copy is read-only; copy into a tensor that is not");
+    fail(Error::Kind::buffer, "cannot copy into a read-only tensor; copy into a writable one");
   }
   if (may_share_elements(to.layout)) {
     std::ostringstream strides;
     for (int i = 0; i < to.layout.ndim(); ++i) strides << (i ? ", " : "") << to.layout.strides()[i];
-    fail(Error::Kind::buffer,
-         "several indices of the target of the copy may share one element (its strides are (",
-         strides.str(), ")); copy into a tensor where each has its own, such as its copy()");
+    fail(Error::Kind::buffer, "elements of the target of the copy may overlap (its strides are (",
+         strides.str(), ")); copy into a tensor without overlap, such as its copy()");
   }
 }
 

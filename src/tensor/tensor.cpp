@@ -27,7 +27,7 @@ void require_usm(const std::byte* first, std::size_t nbytes, const Entry& entry,
     locate_usm("the array", first, nbytes, entry, kind);
   } catch (const Error& error) {
     if (error.kind() != Error::Kind::buffer) throw;
-    fail(Error::Kind::buffer, error.what(), "; copy it on the host before, as numpy.array(x)");
+    fail(Error::Kind::buffer, error.what(), "; copy it on the host first, with numpy.array(x)");
   }
 }
 
@@ -50,7 +50,7 @@ ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize
     fail(kind, "the extent of the array's shape and strides overflows the address space");
   }
   if (extent.nbytes() == 0) return {nullptr, 0};
-  if (!data) fail(kind, "the array has elements and a NULL pointer");
+  if (!data) fail(kind, "the array has elements, but its pointer is NULL");
   const auto base = reinterpret_cast<std::uintptr_t>(data);
   std::uintptr_t begin, end;
   if (__builtin_add_overflow(base, extent.begin, &begin) ||
@@ -102,7 +102,7 @@ bool require_inside(Error::Kind kind, const ByteRange& block, std::byte* data, c
   if (first < 0 || range.nbytes > block.nbytes ||
       static_cast<std::size_t>(first) > block.nbytes - range.nbytes) {
     fail(kind, "the view's ", range.nbytes, " bytes begin at byte ", first, " of a block of ",
-         block.nbytes, " bytes, and are not inside it");
+         block.nbytes, " bytes, and exceed it");
   }
   return true;
 }

@@ -105,7 +105,7 @@ def place(spec: Any) -> Placement:
             return Placement(_by_xpu(spec.index))
         if spec.type == "cpu":
             raise _is_host(spec)
-        raise ValueError(f"device is {spec!r}; of the devices of torch only 'xpu' is one of SYCL")
+        raise ValueError(f"device is {spec!r}; the only SYCL device of torch is 'xpu'")
     if hasattr(spec, "sycl_queue"):
         queue = queue_from(spec.sycl_queue)  # an int is an address here, not an id
         return Placement(by_id(_core.entry_of_queue(queue).id), queue)
@@ -215,7 +215,7 @@ def _by_xpu(number: int | None) -> Device:
     name = "xpu" if number is None else f"xpu:{number}"
     if xpu is not None and xpu.is_available():
         if number is not None and number >= xpu.device_count():
-            raise ValueError(f"device is {name!r}, and torch.xpu has {xpu.device_count()}")
+            raise ValueError(f"device is {name!r}, but torch.xpu has only {xpu.device_count()}")
         queue = queue_from(xpu.current_stream(number).sycl_queue)
         return by_id(_core.entry_of_queue(queue).root_id)
     gpus = [root for root in roots() if (root.backend, root.device_type) == ("level_zero", "gpu")]
@@ -250,7 +250,9 @@ def _by_uuid(uuid: str) -> Device:
     if matches:
         return min(matches, key=lambda device: device.backend != "level_zero")
     known = ", ".join(f"{root.filter_string} is {root.uuid}" for root in roots())
-    raise ValueError(f"device is 'uuid:{uuid}', and no device has that UUID; there are: {known}")
+    raise ValueError(
+        f"device is 'uuid:{uuid}', but no device has that UUID; the UUIDs are: {known}"
+    )
 
 
 def _by_filter(text: str) -> Device:
@@ -279,7 +281,7 @@ def _refuse(spec: str | list[Any]) -> NoReturn:
     there = ", ".join(root.filter_string for root in roots())
     advice = "`python -m sycl_ext doctor` says why another one is missing"
     raise ValueError(
-        f"device is {spec!r}, and no root device matches{hint}; the root devices are: "
+        f"device is {spec!r}, but no root device matches{hint}; the root devices are: "
         + (f"{there}; {advice}" if there else f"none; {_core.no_device_advice()}")
     )
 

@@ -229,7 +229,7 @@ def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
 
 def _copied_by(title: str, plan: Plan, device: Any, copy: bool | None) -> Plan:
     """Plan for a consumer that copies whatever it is given."""
-    reason = f"{title} copies what it is given"
+    reason = f"{title} always copies"
     if copy is False:
         refusal = f"copy=False, but {reason}; pass copy=None"
         return Plan(Route.REFUSE, refusal, CopyRefusedError, device=plan.device)
@@ -245,17 +245,17 @@ def _plan_there(case: _Case, device: DLDevice) -> Plan:
     if device == HOST:
         if row.memory != "usm":
             return _plan_on_host(case, case.copy)
-        reason = f"{row.package} takes no host memory; pass device=0, or no device"
+        reason = f"{row.package} does not take host memory; pass device=0, or omit device"
         return Plan(Route.REFUSE, reason, BufferError)
     entry = _core.entry(device[1])
     kind = kind_of_copy(facts.usm_type, entry.usm_types, moves=facts.entry != entry.id)
     if not row.takes_usm(kind):
         reason = f"{row.package} does not take {kind!r} USM of device {entry.id}"
-        way_out = "; pass device=(1, 0), the host, or no device" if row.memory != "usm" else ""
+        way_out = "; pass device=(1, 0), the host, or omit device" if row.memory != "usm" else ""
         return Plan(Route.REFUSE, reason + way_out, BufferError)
     if not row.any_context and not (entry.default_context and entry.root_id == entry.id):
         reason = (
-            f"{row.package} takes memory of root devices, and {device} is not one; pass "
+            f"{row.package} takes only memory of root devices, but {device} is not one; pass "
             f"device={entry.root_id}"
         )
         return Plan(Route.REFUSE, reason, BufferError)

@@ -88,7 +88,8 @@ def read_target(consumer: Any, device: Any, usm_type: Any) -> ReadTarget:
     if consumer is None or (not is_module and _is_device(consumer)):
         if consumer is not None and device is not None:
             raise TypeError(
-                "the consumer is a device, so device= has no meaning; pass a list as the consumer"
+                "device= cannot be combined with a device as the consumer; pass a list of "
+                "devices as the consumer"
             )
         where = device if consumer is None else consumer
         ours: list[RequestedDevice] = [(None, None)] if where is None else _read_devices(where)
@@ -98,7 +99,7 @@ def read_target(consumer: Any, device: Any, usm_type: Any) -> ReadTarget:
     target = read_consumer(consumer, with_native=_has_native_devices())
     if kind is not None:
         raise TypeError(
-            f"usm_type={kind!r} is for a device as the consumer, and this is {target.title}; "
+            f"usm_type={kind!r} requires a device as the consumer, but this is {target.title}; "
             f"pass as_tensor(x, usm_type={kind!r}) to it"
         )
     kept = target.kept and _is_lasting(device)
@@ -137,8 +138,8 @@ def _read_devices(device: Any) -> list[RequestedDevice]:
 def _check_kind(usm_type: UsmType | None, devices: list[RequestedDevice]) -> None:
     if usm_type is not None and HOST in [where for _, where in devices]:
         raise ValueError(
-            f"usm_type is {usm_type!r}, and a device is (1, 0), the host, which has no USM; pass "
-            "the device of the USM, such as 0"
+            f"usm_type is {usm_type!r}, but device (1, 0) is the host, which has no USM; pass a "
+            "SYCL device, such as 0"
         )
 
 

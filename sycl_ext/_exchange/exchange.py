@@ -66,7 +66,7 @@ def explain(
     True
     """
     if is_capsule(x):
-        raise TypeError("a capsule can be used once; explain the producer instead")
+        raise TypeError("a capsule can be consumed only once; pass its producer")
     try:
         decision: Decision = _core.decide_exchange(
             x, consumer_or_device, copy, host_copy, device, usm_type

@@ -236,7 +236,7 @@ def staged_request(
     """
     if not callable(start):
         raise TypeError(
-            f"start is of type {type(start).__name__}; it must be a function of the memory"
+            f"start is of type {type(start).__name__}; it must be a callable that takes the memory"
         )
     memory, finish = _stage(t, mode, direct)
     return StagedRequest(start, memory, finish)

@@ -103,9 +103,9 @@ class Consumer:
     def copy_needed(self, array: ArrayFacts) -> str | None:
         """Return why this consumer cannot get a view of an array; None: it can."""
         if array.readonly and self.readonly == "dropped":
-            return f"the memory is read-only, and {self.package} would write to it"
+            return f"the memory is read-only, but {self.package} would write to it"
         if array.readonly and self.readonly == "refused":
-            return f"the memory is read-only, and {self.package} cannot be told so"
+            return f"the memory is read-only, but {self.package} has no read-only arrays"
         if array.usm_type == "system" and not self.system_usm:
             return f"{self.package} does not take 'system' USM"
         if self.strides == "compact" and not array.c_contiguous:
@@ -113,7 +113,7 @@ class Consumer:
         if self.strides == "nonnegative" and array.reversed:
             return f"{self.package} does not take negative strides"
         if array.alignment % self.alignment:
-            return f"{self.package} needs addresses that are multiples of {self.alignment}"
+            return f"{self.package} requires addresses that are multiples of {self.alignment}"
         return None
 
     def always_copies(self, array: ArrayFacts) -> bool:
@@ -160,7 +160,7 @@ class Consumer:
             way = f"x.reshape({(1,) * least})"
         else:
             way = "x.reshape((-1, 1))" if ndim < least else "x.reshape((x.shape[0], -1))"
-        return f"{title} takes arrays of {count} dimensions, and this one has {ndim}; pass {way}"
+        return f"{title} takes arrays of {count} dimensions, but this one has {ndim}; pass {way}"
 
 
 def _has_ml_dtypes() -> bool:

@@ -16,7 +16,7 @@ def _negated(tensor: Any) -> str | None:
     if not tensor.is_neg():
         return None
     return (
-        "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() "
+        "it has the negative bit set, so its memory has the opposite sign; tensor.resolve_neg() "
         "makes a tensor that can be exchanged"
     )
 
@@ -26,8 +26,8 @@ def _has_no_numbers(tensor: Any) -> str | None:
     if dtype not in ("string", "resource", "variant"):
         return None
     return (
-        f"its dtype is {dtype}, whose elements are objects of TensorFlow and no numbers; exchange "
-        "tensors of numbers, such as tensorflow.io.decode_raw makes of strings"
+        f"its dtype is {dtype}, whose elements are TensorFlow objects, not numbers; convert it "
+        "first, for example strings with tensorflow.io.decode_raw"
     )
 
 

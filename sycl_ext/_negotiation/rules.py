@@ -70,13 +70,10 @@ class Relation(Enum):
         "the host can reach the memory, but some consumers of host memory crash on a negative "
         "stride (torch before the fix of pytorch#188023)"
     )
-    UNTOLD = (
-        "the tensor is read-only, and a consumer that asks for DLPack 0.x (max_version=None) "
-        "cannot be told so"
-    )
+    UNTOLD = "the tensor is read-only, but DLPack 0.x (max_version=None) has no read-only flag"
     UNTOLD_ON_HOST = (
-        "the host can reach the memory, but it is read-only, and a consumer that asks for DLPack "
-        "0.x (max_version=None) cannot be told so"
+        "the host can reach the memory, but it is read-only, and DLPack 0.x (max_version=None) "
+        "has no read-only flag"
     )
     NO_USM = "that device has no USM"
     UNKNOWN = "there is no such device in the device table"
@@ -200,7 +197,7 @@ def cheapest(candidates: Sequence[Plan]) -> Plan:
     """Return the first plan with the fewest copies; a refusal if all of them are refused."""
     best = min(candidates, key=lambda plan: plan.cost)
     if best.error is not None:
-        best = refusal_of(candidates, f"none of the {len(candidates)} devices will do: ")
+        best = refusal_of(candidates, f"none of the {len(candidates)} devices can be used: ")
     return replace(best, candidates=tuple(candidates))
 
 

@@ -116,7 +116,7 @@ def _way_out(dtype: np.dtype[Any], of_memory: bool) -> str:
     elif dtype.itemsize == 1 and small:
         if not of_memory:
             return _use_instead(small)
-        reason = "an element has less than a byte"
+        reason = "its elements are smaller than a byte"
         call = f"numpy.asarray(x).astype({small!r}), or its bytes, numpy.asarray(x).view('uint8')"
     if not reason:
         return _use_instead(None)
@@ -136,7 +136,7 @@ def _use_instead(small: str | None) -> str:
     if small is None:
         return f"; convert it to one of {', '.join(_ROWS)}"
     bytes_too = "" if small == "uint8" else ", or 'uint8' for its bytes"
-    return f" (an element has less than a byte); use {small!r}{bytes_too}"
+    return f" (its elements are smaller than a byte); use {small!r}{bytes_too}"
 
 
 def _name_in_dlpack(dtype: Any) -> str:

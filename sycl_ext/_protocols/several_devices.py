@@ -55,6 +55,8 @@ def _import_to_first(
         reasons = "; and ".join(dict.fromkeys(map(message_of, refusals)))
         first = type(refusals[0])  # perhaps of another library, with other arguments
         error_type = first if first in (ExchangeError, CopyRefusedError) else BufferError
-        raise error_type(f"none of the {len(devices)} devices will do: {reasons}") from refusals[0]
+        raise error_type(
+            f"none of the {len(devices)} devices can be used: {reasons}"
+        ) from refusals[0]
     finally:
         refusals.clear()  # as in `import_slowly`

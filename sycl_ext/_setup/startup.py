@@ -116,8 +116,7 @@ def require_main_interpreter() -> None:
     """
     if not _is_main():
         raise ImportError(  # pragma: no cover: coverage.py counts only in the main interpreter
-            "sycl_ext works in the main interpreter only, and this is a sub-interpreter; use "
-            "a thread or a process instead"
+            "sycl_ext does not support sub-interpreters; use a thread or a process instead"
         )
 
 

@@ -231,7 +231,7 @@ class Views(Array):
 
     def _require_writable(self) -> None:
         if self.readonly:
-            raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
+            raise BufferError("cannot copy into a read-only tensor; copy into a writable one")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()  # type: ignore[attr-defined, no-any-return]

@@ -127,7 +127,7 @@ for call in (
     except ValueError as error:
         text = str(error)
         assert "belongs to libsycl.so.8 ({other[0]})" in text, text
-        assert f"this package uses libsycl.so.9 ({{ours}})" in text, text
+        assert f"sycl_ext uses libsycl.so.9 ({{ours}})" in text, text
     else:
         raise AssertionError(call)
 assert t.to_numpy().tolist() == [0, 0, 0]  # and nothing happened

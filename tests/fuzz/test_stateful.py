@@ -171,7 +171,7 @@ class Histories(RuleBasedStateMachine):
     def consume(self, capsule):
         taken = sx.from_dlpack(capsule.thing)
         handle = self.same(taken, capsule.model, capsule, more=capsule.on_host)
-        with pytest.raises(BufferError, match="consumed before"):
+        with pytest.raises(BufferError, match="already been consumed"):
             sx.from_dlpack(capsule.thing)
         self.drop(capsule)
         return handle

@@ -258,9 +258,10 @@ void set_no_device_advice(std::string text, std::string driver) {
 std::string no_device_advice() {
   const auto& [text, driver] = advice;
   if (driver.empty() || dlopen(driver.c_str(), RTLD_LAZY)) return text;  // it may stay loaded
-  return "the driver of the CPU device does not load into this process (" + std::string(dlerror()) +
-         "); if a library that was imported before has loaded what it does not work with, call "
-         "sycl_ext.devices() before that import; " +
+  return "the driver of the CPU device cannot be loaded into this process (" +
+         std::string(dlerror()) +
+         "); if it conflicts with a library that was imported earlier, call sycl_ext.devices() "
+         "before that import; " +
          text;
 }
 

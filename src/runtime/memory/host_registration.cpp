@@ -97,8 +97,8 @@ Registration register_host(const Memory& memory, const std::byte* data, std::siz
     if (other) {
       fail(Error::Kind::buffer, "the ", nbytes, " bytes at ", static_cast<const void*>(data),
            " overlap ", other->nbytes, " bytes at ", static_cast<const void*>(other->data),
-           ", which are registered, and a driver registers each byte only once; close that "
-           "registration first, or register one range that contains both");
+           ", which are already registered; close that registration first, or register one range "
+           "that contains both");
     }
     range->release();  // its last handle is being dropped
     ranges.erase(range->data);

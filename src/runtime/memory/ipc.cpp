@@ -44,7 +44,7 @@ std::optional<DriverAllocation> require_one_allocation(const char* what, const E
   const auto offset = static_cast<std::size_t>(data - allocation->begin);
   if (offset <= allocation->nbytes && nbytes <= allocation->nbytes - offset) return allocation;
   fail(Error::Kind::buffer, what, " describes ", nbytes, " bytes at ",
-       static_cast<const void*>(data), ", and the driver reports ", allocation->nbytes,
+       static_cast<const void*>(data), ", but the driver reports ", allocation->nbytes,
        " bytes, which begin at ", static_cast<const void*>(allocation->begin));
 }
 
@@ -102,11 +102,13 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
         new Exported{std::move(keeper), locked_call("getting an inter-process handle", get)});
   } catch (const Error& error) {
     if (memory->is_ours()) throw;
-    fail(Error::Kind::buffer,
-         "the tensor is in memory that other code allocated, and the driver returned no handle (",
-         error.what(),
-         "): if it comes from another process, forward the Handle of that process, which any "
-         "number of processes can open; else copy the tensor to memory from sycl_ext.ipc.empty");
+    fail(
+        Error::Kind::buffer,
+        "the memory of the tensor was not allocated by sycl_ext, and the driver returned no handle "
+        "for it (",
+        error.what(),
+        "): if it comes from another process, forward the Handle of that process, which any number "
+        "of processes can open; otherwise copy the tensor to memory from sycl_ext.ipc.empty");
   }
   const ipc::handle_data_t bytes = exported->handle.data();
   // The Level Zero adapter v1 loses errors of its memory provider, and reports success without a

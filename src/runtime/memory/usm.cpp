@@ -77,13 +77,12 @@ template <class... Parts>
                                   const Parts&... reason) {
   fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
        "' USM on device ", entry.id, " ('", entry.name, "'): ", reason...,
-       "; free other tensors, or take a smaller block or another usm_type");
+       "; free other tensors, or choose a smaller size or another usm_type");
 }
 
 [[noreturn]] void fail_lost(const Entry& entry, const char* reason) {
-  throw DeviceLost("device " + std::to_string(entry.id) + " ('" + entry.name +
-                   "') is lost, and does nothing any more: " + reason +
-                   "; start a new process, and look at the log of the system for the cause");
+  throw DeviceLost("device " + std::to_string(entry.id) + " ('" + entry.name + "') is lost: " +
+                   reason + "; start a new process, and check the system log for the cause");
 }
 
 sycl::backend backend_of(const Entry& entry) { return entry.sycl->device.get_backend(); }
@@ -217,7 +216,7 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
            "'): the largest block of the device has ", largest,
            " bytes; divide the array into several");
     }
-    fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
+    fail_allocation(nbytes, kind, entry, "the runtime is out of memory");
   }
   fail_allocation(nbytes, kind, entry, "of the ", limited.bytes,
                   " bytes that sycl_ext.memory.limit allows device ", limited.entry->id, ", ",

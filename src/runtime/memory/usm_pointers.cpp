@@ -189,8 +189,8 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
   if (mapped == false) {
     fail(Error::Kind::buffer, what, " has ", nbytes, " bytes at ", static_cast<const void*>(first),
          ", in virtual memory of device (14, ", entry.id,
-         "), and not all of them are mapped to memory and accessible; map them "
-         "(physical_mem::map) before the exchange");
+         "), but not all of them are mapped and accessible; map them (physical_mem::map) before "
+         "the exchange");
   }
   if (!known && !mapped.has_value()) {
     fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
@@ -207,11 +207,11 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
   if (known == UsmKind::host) return entry;
   const Entry& owner = known ? allocating_entry(first, entry) : device_of_memory(entry, first);
   if (!entry.reaches(owner)) {
-    fail(Error::Kind::buffer, what, " is said to be on device ", entry.id, " ('", entry.name,
+    fail(Error::Kind::buffer, what, " is labelled device ", entry.id, " ('", entry.name,
          "'), but its memory was allocated on device (14, ", owner.root_id, ")");
   }
   if (known && &allocating_entry(last, entry) != &owner) {
-    fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
+    fail(Error::Kind::buffer, what, " spans the memory of two devices");
   }
   // The memory belongs to the entry of its owner if `entry` also stands for other devices: a root
   // device for its sub-devices, a composite device for root devices.  Otherwise `entry` came with a

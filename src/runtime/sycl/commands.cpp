@@ -88,9 +88,10 @@ bool poll_command(const EventState& state, Clock::time_point begin) {
     if (work_of(state, How::ask_under_lock) == Work::none) return true;
     raise_failure_of_queue(state);
     if (!is_child || Clock::now() - begin < longest_wait_of_child) return false;
-    fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
-         " s in a forked process; work that the parent submitted before the fork ends only in "
-         "the parent: wait for it there before the fork");
+    fail(Error::Kind::runtime, "work on a queue did not complete within ",
+         longest_wait_of_child.count(),
+         " s in a forked process; work that was submitted before the fork completes only in the "
+         "parent: wait for it there before the fork");
   });
 }
 
@@ -137,7 +138,7 @@ std::optional<std::string> failure_of(EventState& state, Clock::time_point begin
   const bool is_parents = state.process != process_generation;
   try {
     if (is_parents && !(is_cpu(*state.queue) && work_of(state, How::ask) == Work::none)) {
-      return "it was under way when this process was forked, and goes on in the parent only; wait "
+      return "it was pending when this process was forked, and completes only in the parent; wait "
              "for it before the fork, or copy again";
     }
     if (!is_parents && works_with_waiter(*state.queue)) {
@@ -154,7 +155,7 @@ std::optional<std::string> failure_of(EventState& state, Clock::time_point begin
     const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
     return status == Status::complete || !state.goes_on()
                ? ""
-               : "the device says that it has failed, and not why";
+               : "the device reports a failure without a reason";
   } catch (const sycl::exception& error) {
     return error.what();
   }

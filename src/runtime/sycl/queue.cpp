@@ -30,9 +30,9 @@ bool require_executing(const QueueState& state) {
   if (!is_recording(state)) return true;
   if (state.recorded_at_first) return false;
   fail(Error::Kind::buffer,
-       "a queue that may have work on the memory records a SYCL graph, so its commands cannot be "
-       "waited for, and other work cannot be ordered after them; end the recording first, or ask "
-       "for no order (__dlpack__(stream=-1))");
+       "a queue with possible work on the memory is recording a SYCL graph, so its commands cannot "
+       "be waited for; end the recording first, or request no synchronization "
+       "(__dlpack__(stream=-1))");
 }
 
 // The event of all work that was submitted so far; on an out-of-order queue, of all work that the
@@ -267,8 +267,9 @@ void Queue::order_after(const Queue& producer) const {
   if (is_recording(*state_)) {  // a graph cannot depend on outside work
     if (producer.work(How::ask) == Work::none) return;
     fail(Error::Kind::buffer,
-         "the consumer's queue records a SYCL graph, which cannot depend on pending work on the "
-         "memory; wait for that work first (stream=None does), or ask for no order (stream=-1)");
+         "the consumer's queue is recording a SYCL graph, which cannot depend on pending work on "
+         "the memory; wait for that work first (stream=None), or request no synchronization "
+         "(stream=-1)");
   }
   if (!in_order() || !can_follow(producer)) {
     producer.wait();

@@ -85,9 +85,9 @@ Image examined(const void* address, const Class& ours) {
   const std::string theirs = has_head ? library_of(head.vtable) : "", own = library_of(ours.vtable);
   if (names_libsycl(theirs) && theirs != own) {
     fail(Error::Kind::value, "the object at address ", address, " belongs to ", file_name(theirs),
-         " (", theirs, "), and this package uses ", file_name(own), " (", own,
+         " (", theirs, "), but sycl_ext uses ", file_name(own), " (", own,
          "); two SYCL runtimes share neither queues nor contexts: pass a ", ours.name, " of ",
-         file_name(own), ", or stream=None, which waits for the data on the host");
+         file_name(own), ", or stream=None, which waits on the host");
   }
   fail(Error::Kind::value, "there is no ", ours.name, " of this process's SYCL runtime at address ",
        address, is_ours ? " (it was deleted, or the bytes are not such an object)" : "",

@@ -81,9 +81,9 @@ def test_refused(spec, word):
         (np.ones(2, "V4"), "raw bytes"),
         (np.ones(2, "longdouble"), "long double"),
         (np.ones(2, "clongdouble"), "long double"),
-        (np.ones(2, ml_dtypes.int4), "an element has less than a byte"),
-        (np.ones(2, ml_dtypes.uint2), "an element has less than a byte"),
-        (np.ones(2, ml_dtypes.float4_e2m1fn), "an element has less than a byte"),
+        (np.ones(2, ml_dtypes.int4), "its elements are smaller than a byte"),
+        (np.ones(2, ml_dtypes.uint2), "its elements are smaller than a byte"),
+        (np.ones(2, ml_dtypes.float4_e2m1fn), "its elements are smaller than a byte"),
         *([(np.array(["a"], "T"), "strings")] if "T" in np.typecodes["All"] else []),
     ],
 )
@@ -110,7 +110,7 @@ def test_refused_dtype_error_names_an_array_that_is_taken(array, family):
 def test_sub_byte_dtype_argument_names_its_bytes(spec, instead):
     if isinstance(spec, str) and spec.startswith("torch."):
         spec = getattr(pytest.importorskip("torch"), spec.removeprefix("torch."))
-    with pytest.raises(ValueError, match="an element has less than a byte") as caught:
+    with pytest.raises(ValueError, match="its elements are smaller than a byte") as caught:
         sx.empty(3, spec)
     names = re.findall(r"'(\w+)'", str(caught.value))
     assert names == list(dict.fromkeys([instead, "uint8"]))

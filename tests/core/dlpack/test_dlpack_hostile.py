@@ -56,8 +56,8 @@ HOSTILE = {
     "negative device type": ({"device": (-1, 0)}, r"\(-1, 0\)"),
     "no such device": ({"device": (14, 1_000_000)}, r"\(14, 1000000\).*no such device"),
     "negative device id": ({"device": (14, -1)}, r"\(14, -1\).*no such device"),
-    "NULL with elements": ({"data": 0}, "NULL pointer"),
-    "NULL with an offset": ({"data": 0, "byte_offset": 64}, "NULL pointer"),
+    "NULL with elements": ({"data": 0}, "pointer is NULL"),
+    "NULL with an offset": ({"data": 0, "byte_offset": 64}, "pointer is NULL"),
     "offset that overflows": ({"byte_offset": 2**64 - 8}, "byte_offset|USM"),
     # Far enough that no other block is there: only the first and the last byte are looked at.
     "extent beyond the allocation": ({"shape": (2**38,), "strides": None}, "end beyond"),
@@ -101,7 +101,7 @@ def test_hostile(case, versioned, usm_type):
     with pytest.raises(BufferError, match=words):
         sx.from_dlpack(capsule)
     assert managed.deleted == 1
-    with pytest.raises(BufferError, match="consumed before"):
+    with pytest.raises(BufferError, match="already been consumed"):
         sx.from_dlpack(capsule)
     del capsule
     assert managed.deleted == 1
@@ -168,7 +168,7 @@ def test_base_exceptions_of_a_producer_go_through(error_type):
 
 def test_producer_of_a_consumed_capsule_is_refused():
     for producer in (Consumed(values(3)), Consumed(numbers())):
-        with pytest.raises(BufferError, match="consumed before"):
+        with pytest.raises(BufferError, match="already been consumed"):
             sx.from_dlpack(producer)
         assert set(producer.deleted) == {1}
 

@@ -120,7 +120,7 @@ REFUSED = {
     "number that is none": (lambda: saying(14, "0"), TypeError, TypeError, "pair"),
     "a pair of one": (lambda: saying(14), TypeError, ValueError, "pair"),
     "no pair": (lambda: producers.Liar(tensor(), 14), TypeError, TypeError, "pair"),
-    "null": (lambda: Managed(0, (3,)).capsule(), BufferError, None, "NULL pointer"),
+    "null": (lambda: Managed(0, (3,)).capsule(), BufferError, None, "pointer is NULL"),
     "no dlpack": (lambda: Half(), (TypeError, BufferError), ..., "__dlpack__|no memory"),
     "nothing": (lambda: None, TypeError, None, "NoneType"),
     "number": (lambda: 3, TypeError, None, "type int"),

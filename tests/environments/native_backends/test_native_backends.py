@@ -193,7 +193,7 @@ def test_wrong_native_claim_is_refused(gpus):
         sx.from_dlpack(Array(t, (TYPES["device"], 7)))
     with pytest.raises(BufferError):
         sx.from_dlpack(Array(NUMBERS.copy(), (TYPES["device"], 0)))
-    with pytest.raises(BufferError, match="said to be on device 2 .'Fake GPU 1'.*on device .14, 1"):
+    with pytest.raises(BufferError, match="labelled device 2 .'Fake GPU 1'.*on device .14, 1"):
         sx.from_dlpack(Array(t, (TYPES["device"], 1)), copy=False)
     capsule = _core.make_capsule(t, versioned=True, device=(TYPES["device"], 1))
     with pytest.raises(BufferError, match="where its memory cannot be reached"):

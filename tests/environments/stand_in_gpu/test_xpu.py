@@ -12,5 +12,5 @@ def test_gpus_of_level_zero_by_the_name_of_torch():
     assert [sx.device(f"xpu:{number}") for number in range(len(gpus))] == gpus
     if gpus:
         assert sx.device("xpu") is gpus[0]
-    with pytest.raises(ValueError, match=f"'xpu:{len(gpus)}', and no root device matches"):
+    with pytest.raises(ValueError, match=f"'xpu:{len(gpus)}', but no root device matches"):
         sx.device(f"xpu:{len(gpus)}")

@@ -143,7 +143,7 @@ def test_torch_is_asked_for_its_devices(spec):
 
 @pytest.mark.usefixtures("torch_with_xpu")
 def test_unknown_xpu_number_is_refused():
-    with pytest.raises(ValueError, match="'xpu:2', and torch.xpu has 2"):
+    with pytest.raises(ValueError, match="'xpu:2', but torch.xpu has only 2"):
         sx.device("xpu:2")
 
 
@@ -152,10 +152,10 @@ def test_unknown_xpu_number_is_refused():
     ("spec", "error", "words"),
     [
         pytest.param(
-            *("xpu", ValueError, "'xpu', and no root device matches;.*opencl:cpu:0"),
+            *("xpu", ValueError, "'xpu', but no root device matches;.*opencl:cpu:0"),
             id="xpu without a GPU",
         ),
-        (torch.device("xpu", 3), ValueError, "'xpu:3', and no root device matches"),
+        (torch.device("xpu", 3), ValueError, "'xpu:3', but no root device matches"),
         (torch.device("cpu"), ValueError, "the host.*host_view"),
         (torch.device("cuda", 0), ValueError, "only 'xpu'"),
         (-1, ValueError, "no device -1.*0 to"),

@@ -111,7 +111,7 @@ def test_advice_of_a_function_that_loses_the_dtype_works(function, advice):
 )
 def test_advice_for_a_wrong_number_of_dimensions_works(function, x):
     tensor = x()
-    with pytest.raises(BufferError, match="dimensions, and this one has") as caught:
+    with pytest.raises(BufferError, match="dimensions, but this one has") as caught:
         sx.exchange(tensor, function)
     reshaped = eval(str(caught.value).partition("; pass ")[2], {"x": tensor})
     assert conversions.values(sx.exchange(reshaped, function)).size == tensor.size

@@ -323,7 +323,9 @@ def test_sharded_array_of_jax_is_taken_whole_or_in_shards() -> None:
         def __dlpack__(self, **_: Any) -> Any: ...
 
     x = ArrayImpl()
-    with pytest.raises(BufferError, match="a sharded array is many: pass ") as refused:
+    with pytest.raises(
+        BufferError, match="a sharded array is spread over devices: pass "
+    ) as refused:
         sx.as_tensor(x)
     for code, size in zip(
         str(refused.value).rpartition("pass ")[2].split(", or each of its shards, "),

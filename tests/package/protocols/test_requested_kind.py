@@ -142,8 +142,12 @@ def test_exchange_without_a_copy_refuses_another_kind():
 @pytest.mark.parametrize(
     ("consumer", "error", "says"),
     [
-        (np, TypeError, r"for a device as the consumer, and this is numpy; pass as_tensor\(x, usm"),
-        (list, TypeError, "for a device as the consumer"),
+        (
+            np,
+            TypeError,
+            r"requires a device as the consumer, but this is numpy; pass as_tensor\(x, usm",
+        ),
+        (list, TypeError, "requires a device as the consumer"),
         ((1, 0), ValueError, "the host, which has no USM"),
         ([0, (1, 0)], ValueError, "the host, which has no USM"),
     ],
