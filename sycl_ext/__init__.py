@@ -21,7 +21,7 @@ _icd.add_embedded_cpu()  # before the SYCL runtime lists devices
 
 __version__ = "0.1.0"
 
-#: The modules that have the public names.  ``__init__.pyi`` tells type checkers.
+#: The modules that have the public names.  ``__init__.pyi`` lists them for type checkers.
 _PUBLIC = {
     "_core": "_C_API",  # PyCapsule_Import of an extension asks for it
     "_devices.device": "Device devices",

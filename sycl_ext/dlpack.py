@@ -3,7 +3,7 @@
 
 from sycl_ext._setup import public as _public
 
-#: The modules that have the public names.  ``dlpack.pyi`` tells editors and type checkers.
+#: The modules of the public names.  ``dlpack.pyi`` lists them for editors and type checkers.
 _PUBLIC = {
     "_debug.introspection": "VERSION capsule_from_pointer",
     "_negotiation.dlpack": "DeviceType SupportsDLPack",

@@ -3,7 +3,7 @@
 
 from sycl_ext._setup import public as _public
 
-#: The modules that have the public names.  ``ipc.pyi`` tells editors and type checkers.
+#: The modules of the public names.  ``ipc.pyi`` lists them for editors and type checkers.
 _PUBLIC = {
     "_ipc.handles": "Handle empty handle open",
     "_ipc.packing": "Packed pack",

@@ -3,7 +3,7 @@
 
 from sycl_ext._setup import public as _public
 
-#: The modules that have the public names.  ``memory.pyi`` tells editors and type checkers.
+#: The modules of the public names.  ``memory.pyi`` lists them for editors and type checkers.
 _PUBLIC = {
     "_debug.introspection": "ExportOrigin live_exports",
     "_devices.memory_use": "Statistics cached limit release_cached statistics",

@@ -3,7 +3,7 @@
 
 from sycl_ext._setup import public as _public
 
-#: The modules that have the public names.  ``mpi.pyi`` tells editors and type checkers.
+#: The modules of the public names.  ``mpi.pyi`` lists them for editors and type checkers.
 _PUBLIC = {
     "_exchange.staging": "StagedRequest staged_request",
 }

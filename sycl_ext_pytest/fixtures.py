@@ -22,7 +22,7 @@ needed = (
     "sycl_needs(*aspects): skip the test where its SYCL device lacks one of these aspects, such as "
     "'fp64' or 'usm_shared_allocations'"
 )
-_NO_DEVICE = "there is no SYCL device; `python -m sycl_ext doctor` says why"
+_NO_DEVICE = "there is no SYCL device; `python -m sycl_ext doctor` explains why"
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ const DType& dtype_named(std::string_view name) {
   for (const DType& dtype : dtypes) {
     if (name == dtype.name) return dtype;
   }
-  fail(Error::Kind::value, "dtype '", name, "' is not exchanged; use one of ", all_names());
+  fail(Error::Kind::value, "dtype '", name, "' is not supported; use one of ", all_names());
 }
 
 const DType& dtype_from_dlpack(DLDataType wanted) {
@@ -31,7 +31,7 @@ const DType& dtype_from_dlpack(DLDataType wanted) {
   const char* bytes =
       wanted.bits < 8 ? "pass its bytes, such as tensor.view(torch.uint8) of torch, or " : "";
   fail(Error::Kind::buffer, "the producer's DLPack dtype (code ", int{wanted.code}, ", bits ",
-       int{wanted.bits}, ", lanes ", wanted.lanes, ") is not exchanged; ", bytes,
+       int{wanted.bits}, ", lanes ", wanted.lanes, ") is not supported; ", bytes,
        "convert it on the producer's side to one of ", all_names());
 }
 

@@ -28,20 +28,20 @@ struct Host {
   // By WithoutGil, before a call that can wait; with or without the GIL.  Releases the GIL if the
   // calling thread holds it; otherwise returns nullptr.
   void* (*release_gil)() noexcept;
-  // By the end of WithoutGil, without the GIL.  Takes the GIL back.
+  // Called at the end of WithoutGil, without the GIL.  Takes the GIL back.
   void (*take_gil)(void* state);
-  // By the end of a block that other code owns; with or without the GIL.  Whether the thread has
-  // come without the GIL: it neither holds it, nor has released it by `release_gil`.
+  // Called when a borrowed block ends, with or without the GIL.  Whether the thread came without
+  // the GIL: it neither holds it, nor has released it by `release_gil`.
   bool (*lacks_gil)() noexcept;
   // By each call of the runtime, if the rules of the GIL are checked.
   bool (*holds_gil)() noexcept;
   // By a new MemoryKeeper, if the rules of the GIL are checked.  Whether the thread holds the GIL,
   // or no thread can, because the interpreter has ended.
   bool (*may_add_keeper)() noexcept;
-  // By the end of a block that other code owns, and of an import that is refused; with or without
-  // the GIL, which it takes.  Calls a deleter of other code, which may be Python.  A pending
-  // exception stays set, and one that the deleter sets is cleared.  Nothing is called when the
-  // interpreter has ended, or another thread is ending it: the system takes the memory back.
+  // Called when a borrowed block ends, and when an import is refused, with or without the GIL,
+  // which it takes.  Calls a third party's deleter, which may be Python.  A pending exception stays
+  // set, and one that the deleter sets is cleared.  Nothing is called when the interpreter has
+  // ended, or another thread is ending it: the system takes the memory back.
   void (*call_deleter)(void (*deleter)(void*), void* object);
   // By each part of a wait, without the GIL.  Whether a signal may end the wait of the thread.
   bool (*is_interruptible)() noexcept;

@@ -16,7 +16,7 @@ struct ExportMark {
 };
 
 struct ExportOptions {
-  DLDevice device;  // the label the consumer asked for
+  DLDevice device;  // the label that the consumer requested
   // The memory was made only for this consumer: DLPACK_FLAG_BITMASK_IS_COPIED.
   bool copied = false;
   // An array without elements is exported with a NULL pointer, as DLPack asks for; a few consumers
@@ -32,7 +32,7 @@ struct ExportOptions {
 template <class Managed>
 Managed* export_managed(const Tensor& tensor, ExportOptions options);
 
-// The handle of a managed tensor that was exported here; nullptr: other code made it.
+// The handle of a managed tensor that was exported here; nullptr if it was not.
 template <class Managed>
 InUse* own_export(const Managed* managed) noexcept;
 

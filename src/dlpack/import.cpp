@@ -53,7 +53,7 @@ bool are_one_place(DLDevice a, DLDevice b) {
       "ask the producer for a host copy");
 }
 
-// A view of an export of this package, which other code returned.
+// A view of an export of this package that a third party returned.
 Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layout, DLDevice device,
                   const NamedDevice& named, bool readonly, const ImportOptions& options) {
   const Memory& memory = use->memory();
@@ -101,7 +101,7 @@ Imported import_managed(Managed* managed, ImportOptions options) {
     copied = (managed->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
     if (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) {
       fail(Error::Kind::buffer,
-           "the producer's array has a padded sub-byte dtype, which is not exchanged; convert it "
+           "the producer's array has a padded sub-byte dtype, which is not supported; convert it "
            "on the producer's side to a dtype of whole bytes, such as int8");
     }
   }

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds longest_wait{2};
 
-// The threads that are in code of others, and the thread that ends the interpreter.  Each order of
-// `enter` and `end` in time is seen by one of the two: one writes `ending_thread` and then reads
+// The threads that are in third-party code, and the thread that ends the interpreter.  Each order
+// of `enter` and `end` in time is seen by one of the two: one writes `ending_thread` and then reads
 // `inside`, the other one writes `inside` first.
 struct Deleters {
   std::atomic<int> inside{0};
@@ -26,7 +26,7 @@ struct Deleters {
 
   explicit Deleters(long ending) noexcept : ending_thread(ending) {}
 
-  // Whether this thread may run code of others now; then it calls `leave` afterwards.
+  // Whether this thread may run third-party code now; if so, it calls `leave` afterwards.
   bool enter() noexcept {
     ++inside;
     const long ender = ending_thread;

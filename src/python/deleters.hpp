@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code of others that releases their objects: deleters of DLPack, and the last reference to a
-// Python object.  It runs with the GIL, in any thread, until the interpreter begins to end.
+// Third-party code that releases objects: deleters of DLPack, and the last reference to a Python
+// object.  It runs with the GIL, in any thread, until the interpreter begins to end.
 //
 // Such code may release the GIL and take it again, as torch's does while it frees a tensor.  Before
 // 3.14 CPython ends a thread that takes the GIL while the interpreter is ending, by unwinding its
@@ -18,7 +18,7 @@ void call_deleter_of_others(void (*deleter)(void*), void* object);
 void release_python_object(void* object);
 
 // Python calls this, with the GIL, when it begins to end the interpreter (`atexit`).  From then on
-// only this thread releases objects of others, and the system takes the rest back.  Waits until the
+// only this thread runs such code, and the system reclaims the rest.  Waits until the
 // other threads have returned from such code, for two seconds at most: it may wait for ever.
 void end_deleters();
 

@@ -18,7 +18,7 @@ void throw_if_raised() {
   if (PyErr_Occurred()) throw PythonError();
 }
 
-// A result of code of others.
+// The result of a call of the Python C API.
 PyRef checked(PyObject* object) {
   PyRef result(object);
   throw_if_raised();

@@ -125,7 +125,7 @@ auto with_gil(const Ask& ask, const Otherwise& otherwise) -> decltype(ask()) {
 // is_refusal of sycl_ext/_negotiation/errors.py, which `set_hooks` passes.
 inline PyObject* is_refusal = nullptr;
 
-// Takes the exception that is set, as an object, if it is a refusal by other code.  Any other
+// Takes the exception that is set, as an object, if it is a third party's refusal.  Any other
 // exception stays set, and PythonError is thrown.
 inline PyRef take_exception() {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();

@@ -167,8 +167,8 @@ PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool co
       (names_place_of(tensor, request) &&
        ((request.copy == Py_None && tensor.memory->kind == UsmKind::system) ||
         route_of(tensor, Destination::own_entry, copy_of(request.copy)) == Route::view));
-  // dpnp reports every 0-dimensional array as read-only.  A NULL pointer does not tell the kind of
-  // USM.
+  // dpnp reports every 0-dimensional array as read-only.  A NULL pointer does not show the kind
+  // of USM.
   const bool may_be_wrong = (tensor.readonly && tensor.layout.ndim() == 0) ||
                             (tensor.size() == 0 && tensor.memory->kind == UsmKind::device);
   if (is_there && !may_be_wrong) return object.release();

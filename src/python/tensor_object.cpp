@@ -239,7 +239,7 @@ void wait_without_signals(const Memory& memory) {
   if (memory->work(How::counters) == Work::none) return;
   const WithoutGil released;
   released_state = nullptr;  // as in a thread that handles no signals
-  memory->wait_for_work(/*told=*/false);
+  memory->wait_for_work(/*mark_reported=*/false);
 }
 
 bool is_tensor(PyObject* object) noexcept {

@@ -25,7 +25,7 @@ struct MemoryFacts {
 
 // What the limits of a library may depend on as well.
 struct ArrayFacts : MemoryFacts {
-  // The largest alignment that is told apart.
+  // The largest alignment that is distinguished.
   static constexpr unsigned max_alignment = 64;
 
   bool c_contiguous = true, f_contiguous = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relation of an array's memory to the device that a consumer asks for: a pure function of two
+// The relation of an array's memory to the device that a consumer requests: a pure function of two
 // plain structs.  What follows from a relation is the table RULES of
 // sycl_ext/_negotiation/rules.py, which has a sentence for each.
 #pragma once
@@ -44,7 +44,7 @@ static_assert(static_cast<std::size_t>(Relation::unknown) + 1 == relation_count)
 struct Request {
   DLDevice device;           // the host, (kDLOneAPI, id of an entry), or a device that is not known
   bool ours = false;         // this package takes the data, and knows more than root ids
-  bool versioned = true;     // the consumer can be told that memory is read-only
+  bool versioned = true;     // the consumer knows the read-only flag
   bool root_only = false;    // it refuses memory of a sub-device in the default context
   bool any_strides = false;  // a consumer on the host takes negative strides
   std::optional<UsmKind> kind{};  // that is needed; nullopt: any

@@ -279,7 +279,7 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   // Asked after the copy was submitted, so no failure is missed: one that becomes known from now on
   // counts as a failure of this copy as well.
   const std::string failure =
-      entry->failure_of_copies(from.memory->data, from.memory->nbytes, /*told=*/true);
+      entry->failure_of_copies(from.memory->data, from.memory->nbytes, /*mark_reported=*/true);
   if (!failure.empty()) {
     fail(Error::Kind::runtime, "a copy to the source of this copy has failed: ", failure);
   }

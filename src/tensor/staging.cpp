@@ -135,7 +135,7 @@ bool Staging::fits_fetch(const CopyLoops& loops) const {
   return fetched <= size_ && fetched <= loops.nbytes() + runs_of(loops) * command_bytes;
 }
 
-// Each run of the target is a separate command, because the gaps between runs belong to other code.
+// Each run of the target is a separate command, because the gaps between runs are not ours.
 bool Staging::fits_store(const CopyLoops& loops) const {
   return loops.nbytes() <= size_ && runs_of(ThroughBlock(loops, nullptr).out) <= most_runs;
 }

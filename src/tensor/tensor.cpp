@@ -65,7 +65,7 @@ Tensor borrow_usm(std::byte* data, const DType& dtype, Layout&& layout, const En
                   bool readonly, Owner owner, Queue queue) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind;
-  // The pointer of an empty array still tells the kind of its memory.
+  // The pointer of an empty array still shows the kind of its memory.
   const std::byte* const first = range.nbytes == 0 ? data : range.begin;
   const Entry& home = locate_usm("the array", first, range.nbytes, entry, &kind);
   Memory memory =

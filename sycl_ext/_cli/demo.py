@@ -10,8 +10,8 @@ from typing import Any
 FOLDER = Path(__file__).parents[2] / "examples" / "demo"
 HELP = "take a picture through USM, dpnp and NumPy (from a clone of the repository)"
 ABSENT = (
-    "error: the demo is in the repository of sycl_ext, and not in its wheel; in a clone of it: "
-    "make demo, or python examples/demo/run.py"
+    "error: the demo is in the repository of sycl_ext, not in its wheel; in a clone, run make "
+    "demo, or python examples/demo/run.py"
 )
 
 

@@ -99,8 +99,8 @@ _MAX_FRAMES = 8
 
 
 #: The traced exports by number, oldest first. The deleter of an export only marks it as ended: it
-#: may run without the GIL, in a thread that others wait for. `remember` removes those that have
-#: ended, so there are at most twice as many as live exports, and a hundred.
+#: may run without the GIL, in a thread that other threads wait for. `remember` removes those that
+#: have ended, so there are at most twice as many as live exports, and a hundred.
 _exports: dict[int, tuple[_core.ExportMark, ExportOrigin]] = {}
 _numbers = itertools.count()
 
@@ -161,7 +161,7 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
         return _core.live_exports()
     if not ENABLED:
         raise RuntimeError(
-            "origins=True needs a process that was started with SYCL_EXT_TRACE=1 in its environment"
+            "origins=True requires SYCL_EXT_TRACE=1 in the environment when the process starts"
         )
     _forget_ended()
     return [origin for _, origin in list(_exports.values())]
@@ -171,7 +171,7 @@ def _report_live_exports() -> None:
     alive = live_exports(origins=True)
     if alive:
         lines = "".join(f"\n  {origin}" for origin in alive)
-        logger.warning("exports that are alive at the exit: %d%s", len(alive), lines)
+        logger.warning("exports that are alive at exit: %d%s", len(alive), lines)
 
 
 if ENABLED:

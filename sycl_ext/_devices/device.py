@@ -52,7 +52,7 @@ class Device(Identity):
 
     def __new__(cls, *args: Any, **keywords: Any) -> Device:
         given = ", ".join([*map(repr, args), *(f"{key}={keywords[key]!r}" for key in keywords)])
-        raise TypeError(f"a Device is not made, but found: call sycl_ext.device({given})")
+        raise TypeError(f"Device cannot be instantiated; call sycl_ext.device({given})")
 
     @classmethod
     def _of(cls, entry: _core.Entry) -> Device:
@@ -80,7 +80,7 @@ class Device(Identity):
         "partition",
         """The partition that made a sub-device, such as ``"numa"`` or ``"equally 4"``.
 
-        Empty for a sub-device that other code made, because OpenCL does not report its partition.
+        Empty for a sub-device of another library, because OpenCL does not report its partition.
         """,
     )
 
@@ -116,9 +116,9 @@ class Device(Identity):
     def free_memory(self) -> int | None:
         """Bytes of the device's memory that no process has allocated, at this moment.
 
-        None if it is not known: Level Zero tells it for discrete GPUs, and OpenCL does not. On CUDA
-        and HIP it is not asked for, because their adapters end the process if the driver fails to
-        answer; there, ask ``torch.cuda.mem_get_info``.
+        None if unknown: Level Zero reports it for discrete GPUs, but OpenCL does not. On CUDA and
+        HIP it is not queried, because their adapters abort if the driver fails to answer; there,
+        use ``torch.cuda.mem_get_info``.
 
         See Also
         --------
@@ -292,7 +292,7 @@ class Device(Identity):
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         """Return what identifies the device for Dask, the same in each call and process.
 
-        A private context, and a sub-device that other code made, exist only in this process.
+        A private context, and a sub-device of another library, exist only in this process.
         """
         if self.parent is None:
             return ("sycl_ext.Device", self.filter_string, self.uuid)

@@ -151,8 +151,8 @@ def limit(
         return _limits.get(entry.id, _NO_LIMIT)
     if on_pressure is not None and not callable(on_pressure):
         raise TypeError(
-            f"on_pressure is of type {type(on_pressure).__name__}; it must be a function of a "
-            "number of bytes that returns whether to try again"
+            f"on_pressure is of type {type(on_pressure).__name__}; it must be a callable that "
+            "takes a number of bytes, and returns whether to retry"
         )
     most = operator.index(nbytes) if is_int(nbytes) else -1
     if nbytes is not None and most < 0:

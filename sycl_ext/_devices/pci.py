@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a device on the PCI bus is attached to the host, as Linux tells it.
+"""Where a device on the PCI bus is attached to the host, according to Linux.
 
 See https://docs.kernel.org/admin-guide/abi-testing.html for the files that are read.
 """

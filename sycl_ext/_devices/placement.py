@@ -153,7 +153,7 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
         queue = queue_from(context_or_queue)
         registered = by_id(_core.entry_of_queue(queue).id)
         if wanted is not None and wanted._whole() is not registered._whole():
-            raise ValueError(f"the queue belongs to {registered!r}, and device is {wanted!r}")
+            raise ValueError(f"the queue belongs to {registered!r}, but device is {wanted!r}")
         _core.register_context_of(registered._entry)
         return registered
     wanted_entry = None if wanted is None else wanted._entry
@@ -171,8 +171,8 @@ def _by_pair(pair: Any) -> Device:
         raise _is_host(device)
     if named.entry is None:
         raise ValueError(
-            f"device is {device}; only kDLOneAPI devices (14, id) are SYCL devices, and those of "
-            "CUDA and ROCm that SYCL lists"
+            f"device is {device}; it must be a kDLOneAPI device (14, id), or a CUDA or ROCm "
+            "device that SYCL lists"
         )
     return by_id(named.entry.id)
 
@@ -225,7 +225,7 @@ def _by_xpu(number: int | None) -> Device:
 def devices_with_uuid(uuid: bytes) -> list[Device]:
     """Return the devices with a UUID: root devices, and sub-devices, which a driver may not list.
 
-    A tile that nobody has partitioned its card into has no entry yet, so the cards are partitioned.
+    A tile has no entry before its card is partitioned, so the cards are partitioned.
     """
 
     def matches() -> list[Device]:
@@ -279,7 +279,7 @@ def _by_filter(text: str) -> Device:
 def _refuse(spec: str | list[Any]) -> NoReturn:
     hint = " (the host is reached through host_view() or to_numpy())" if "host" in spec else ""
     there = ", ".join(root.filter_string for root in roots())
-    advice = "`python -m sycl_ext doctor` says why another one is missing"
+    advice = "`python -m sycl_ext doctor` explains why a device is missing"
     raise ValueError(
         f"device is {spec!r}, but no root device matches{hint}; the root devices are: "
         + (f"{there}; {advice}" if there else f"none; {_core.no_device_advice()}")

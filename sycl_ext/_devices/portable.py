@@ -15,7 +15,7 @@ from sycl_ext._setup.runtimes import warn_user
 def portable(device: Device) -> PortableDevice:
     """Return the description of a device; a private context does not exist in other processes.
 
-    Nor can a sub-device be found there that other code made: it is described by its parent.
+    A sub-device that was not created by this package is described by its parent as well.
     """
     path: list[PartitionStep] = []
     described: Device = device
@@ -66,9 +66,9 @@ def nearest(wanted: PortableDevice) -> Device:
     device = place(None).device if number is None else sub_device_at(by_id(number), wanted.path)
     if not wanted.device_type == device.device_type == "cpu":  # each machine has one
         warn_user(
-            f"the array was on {wanted}, which this process does not have, so it is now on "
-            f"{device!r}; ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK decide which devices a "
-            "process has, and sycl_ext.pickling.to_device names another one",
+            f"the array was on {wanted}, which is not available in this process, so it was moved "
+            f"to {device!r}; ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK select the devices of a "
+            "process, and sycl_ext.pickling.to_device chooses another one",
             UserWarning,
         )
     return device

@@ -64,7 +64,7 @@ def producer_queue(x: Any) -> object:
     queue.
 
     `OTHER_RUNTIME`: another SYCL runtime is loaded, and the producer has no queue of our runtime.
-    It might treat a queue of our runtime as one of its own, so it is asked for complete data.
+    It might treat a queue of our runtime as one of its own, so it has to export complete data.
     """
     queue: object = (
         sys.modules["torch"].xpu.current_stream(x.device).sycl_queue
@@ -112,8 +112,8 @@ def _of_capsule_method(obj: Any) -> _core.Queue | None:
     capsule = get_capsule()
     if not is_capsule(capsule):
         raise TypeError(
-            f"_get_capsule() of the {type(obj).__name__} returned a {type(capsule).__name__}, and "
-            f"not a 'SyclQueueRef' capsule; use {_forms()}"
+            f"_get_capsule() of the {type(obj).__name__} returned a {type(capsule).__name__}, not "
+            f"a 'SyclQueueRef' capsule; use {_forms()}"
         )
     return _of_capsule(capsule)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext doctor``: says why a device is missing, and which command helps.
+"""``python -m sycl_ext doctor``: why a device is missing, and the command that fixes it.
 
-- ``machine``: the facts, each of which is found out when it is first asked for
+- ``machine``: the facts, each determined on first use
 - ``probe``: imports, drivers and devices, tried in a process of its own because they may crash;
   ``self_test`` has the tests of a device; ``processes`` runs the process and reads its report
 - ``checks``: all checks, one function for each thing that can be wrong, by subject in

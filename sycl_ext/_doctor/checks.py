@@ -26,7 +26,9 @@ def no_device(machine: Machine) -> Iterator[Finding]:
     can_be_loaded = any(not driver.error for driver in machine.drivers)
     yield Finding(
         "there is no SYCL device",
-        f"the runtime says: {said}" if said else "the runtime found no device, and says nothing",
+        f"the runtime reports: {said}"
+        if said
+        else "the runtime found no device, and reports no error",
         REINSTALL_RUNTIME if can_be_loaded else INSTALL_CPU,
         "to see what the runtime does: SYCL_UR_TRACE=-1 python -m sycl_ext devices",
     )

@@ -89,7 +89,7 @@ def driver(machine: Machine) -> Iterator[Finding]:
             f"the OpenCL driver {named.path} cannot be loaded, so its devices are missing",
             f"{named.named_by} names it, but: {named.error}{instead}",
             next(cure for applies, cure in cures if applies),
-            "only if you trust everybody who may change that file; otherwise install into an "
+            "only if you trust all users who may change that file; otherwise install into an "
             "environment of your own"
             if refused
             else "",

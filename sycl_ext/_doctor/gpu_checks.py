@@ -49,7 +49,7 @@ def how_to_open(node: Node, machine: Machine) -> tuple[str, str, str]:
         )
     if group in machine.user.groups:
         return (
-            f"the group {group} may open it, and something else forbids it",
+            f"the group {group} may open it, but something else forbids it",
             "getfacl {paths}",
             "",
         )
@@ -64,12 +64,12 @@ def no_node(machine: Machine) -> Iterator[Finding]:
     """A GPU is on the bus, and programs cannot reach it."""
     if not machine.gpus or machine.nodes:
         return
-    cause, cure = "the GPU was not handed to this container", "docker run --device /dev/dri IMAGE"
+    cause, cure = "the GPU was not passed to this container", "docker run --device /dev/dri IMAGE"
     then = "with the rest of your command"
     if not machine.in_container and not any(gpu.module for gpu in machine.gpus):
         cause, cure = "no kernel module drives it", "sudo modprobe xe"
         then = "or i915 for GPUs before 2024"
-    problem = f"there is an Intel GPU ({machine.gpus[0].address}), and no /dev/dri/renderD*"
+    problem = f"there is an Intel GPU ({machine.gpus[0].address}), but no /dev/dri/renderD*"
     yield Finding(problem, cause, cure, then, when_others_work(machine))
 
 
@@ -81,7 +81,7 @@ def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
         return
     errors = "; ".join(d.error for d in machine.drivers if d.named_by == "Level Zero" and d.error)
     yield Finding(
-        f"there is an Intel GPU ({machine.gpus[0].address}), and no driver lists it",
+        f"there is an Intel GPU ({machine.gpus[0].address}), but no driver lists it",
         errors or "the installed driver is probably older than the GPU",
         INSTALL_GPU,
         severity=when_others_work(machine),
@@ -95,9 +95,9 @@ def other_gpu(machine: Machine) -> Iterator[Finding]:
             continue
         name = f"{icd.ADAPTER}{gpu.backend}.so"
         yield Finding(
-            f"there is a driver of {gpu.vendor} ({gpu.node}), and no SYCL device of its GPUs",
-            f"the SYCL runtime needs an adapter for it ({name}); its packages for pip have those "
-            "of Level Zero and OpenCL only",
+            f"the driver of {gpu.vendor} is loaded ({gpu.node}), but SYCL lists none of its GPUs",
+            f"the SYCL runtime needs an adapter for it ({name}); its pip packages have only those "
+            "of Level Zero and OpenCL",
             "export UR_ADAPTERS_SEARCH_PATH=FOLDER",
             f"where FOLDER has {name} of the version of the runtime, from a build of DPC++ or a "
             "plugin of Codeplay; if it is there already, SYCL_UR_TRACE=-1 python -m sycl_ext "

@@ -44,7 +44,7 @@ LIBSYCL = re.compile(r"libsycl(-preview|-[0-9a-f]{8})?\.so\.[\d.]+")
 
 #: Variables that hide devices.
 SELECTORS = ("ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK", "SYCL_DEVICE_ALLOWLIST")
-#: Variables by which a launcher tells a process its number among those of the machine.
+#: Variables in which a launcher passes a process its rank on the machine.
 RANKS = (
     *("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "SLURM_LOCALID"),
     "LOCAL_RANK",

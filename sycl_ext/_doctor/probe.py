@@ -35,7 +35,7 @@ class Probe:
         self.loaded: set[str] = set()
         self.devices: list[Any] = []
 
-    def tell(self, **record: Any) -> None:
+    def report_step(self, **record: Any) -> None:
         """Append a record to the report."""
         with self.report.open("a") as file:
             print(json.dumps(record), file=file, flush=True)
@@ -44,7 +44,7 @@ class Probe:
         """Do a step, and say whether it succeeded.  Its result is a detail, or the device table."""
         if name in self.order["skip"]:
             return False
-        self.tell(begin=name)
+        self.report_step(begin=name)
         outcome, result = "ok", None  # type: str, Any
         try:
             result = function()
@@ -55,7 +55,9 @@ class Probe:
         self.loaded |= new
         detail, devices = ("", result) if isinstance(result, list) else (result or "", [])
         detail = textwrap.shorten(detail, 300, placeholder=" ...")
-        self.tell(step=name, outcome=outcome, detail=detail, devices=devices, libraries=sorted(new))
+        self.report_step(
+            step=name, outcome=outcome, detail=detail, devices=devices, libraries=sorted(new)
+        )
         return outcome == "ok"
 
     def run(self) -> None:

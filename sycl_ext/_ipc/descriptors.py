@@ -41,18 +41,18 @@ def raise_if_no_descriptor(error: OSError, what: str) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if error.errno == errno.ENFILE:
         text = (
-            f"this machine has as many open files as {FILE_MAX} allows, whatever `ulimit -n` says "
-            f"({soft} here); close files, or run: sudo sysctl fs.file-max=N"
+            f"this machine has reached its limit of open files, {FILE_MAX}, whatever `ulimit -n` "
+            f"says ({soft} here); close files, or run: sudo sysctl fs.file-max=N"
         )
     elif soft == hard:
         text = (
-            f"this process has {soft} open files, and may have no more (`ulimit -n`, "
-            "RLIMIT_NOFILE; the hard limit is the same); drop tensors of sycl_ext.ipc, or as "
-            f"root raise it before the process starts: ulimit -n {2 * soft}"
+            f"this process has {soft} open files, which is its limit (`ulimit -n`, RLIMIT_NOFILE; "
+            "the hard limit is the same); drop tensors of sycl_ext.ipc, or as root raise it "
+            f"before the process starts: ulimit -n {2 * soft}"
         )
     else:
         text = (
-            f"this process has {soft} open files, and may have no more (`ulimit -n`, "
+            f"this process has {soft} open files, which is its limit (`ulimit -n`, "
             "RLIMIT_NOFILE); drop tensors of sycl_ext.ipc, or run before it starts: ulimit -n "
             f"{'unlimited' if hard == resource.RLIM_INFINITY else hard}"
         )

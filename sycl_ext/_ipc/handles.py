@@ -220,7 +220,7 @@ def empty(
 def _require_system_usm(device: Device) -> None:
     if "system" not in device._entry.usm_types:
         raise BufferError(
-            f"{device!r} has neither inter-process handles nor system USM, so no memory of it can "
+            f"{device!r} has neither inter-process handles nor system USM, so its memory cannot "
             "be shared; share memory of the CPU device (device='cpu') and copy between them"
         )
 
@@ -371,7 +371,7 @@ def _require_offered(t: _core.TensorBase, key: BlockKey) -> None:
         raise
     except BufferError as error:
         raise BufferError(
-            f"{describe(t)} is memory of process {key.process}, and no further process can open it "
+            f"{describe(t)} belongs to process {key.process}, and no further process can open it "
             f"({error}); copy it: sx.ipc.empty(t.shape, t.dtype, device={t.entry_id}).copy_from(t)"
         ) from error
 
@@ -486,7 +486,7 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
         )
     lengths, name = as_shape(shape), "uint8" if dtype is None else dtype_name(dtype)
     if prod(lengths) == 0:
-        raise ValueError(f"shape is {lengths}: the memory behind a handle is not empty")
+        raise ValueError(f"shape is {lengths}: a handle cannot refer to an empty array")
     nbytes = prod(lengths) * ITEMSIZES[name]
     strides = compact_strides(lengths, range(len(lengths)))
     array = _ArrayInBlock(offset=0, dtype=name, shape=lengths, strides=strides, readonly=False)
@@ -504,8 +504,8 @@ def _device_of(handle: Handle, wanted: Device | None) -> Device:
     device = find(handle._device)
     if device is None or device.backend != handle._device.backend:
         raise BufferError(
-            f"the memory is on {handle._device}, which this process does not have; "
-            "ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK decide which devices a process has"
+            f"the memory is on {handle._device}, which is not available in this process; "
+            "ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK select the devices of a process"
         )
     if wanted is not None:
         _require_device(device, wanted)
@@ -514,4 +514,4 @@ def _device_of(handle: Handle, wanted: Device | None) -> Device:
 
 def _require_device(owner: Device, wanted: Device) -> None:
     if wanted._whole() is not owner:
-        raise BufferError(f"the memory is on {owner!r}, and cannot be opened on {wanted!r}")
+        raise BufferError(f"the memory is on {owner!r}, so it cannot be opened on {wanted!r}")

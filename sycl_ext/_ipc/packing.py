@@ -118,7 +118,7 @@ def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None
     Returns
     -------
     Packed
-        Its `how` and `reason` tell the way and why.
+        Its `how` is the way chosen, and its `reason` says why.
 
     Raises
     ------

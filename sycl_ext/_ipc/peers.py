@@ -164,9 +164,9 @@ class Permission:
             self._end(key)
             raise BufferError(
                 f"process {allowed} may open the device memory of this process already, and the "
-                f"kernel allows one; drop its handles before you allow process {peer}"
+                f"kernel allows one; drop its handles before allowing process {peer}"
             )
-        self._tell_kernel()
+        self._update_kernel()
 
     @classmethod
     def _allowed(cls) -> int:
@@ -175,13 +175,13 @@ class Permission:
         return next((peer for maker, peer in list(cls._given.values()) if maker == process), 0)
 
     @classmethod
-    def _tell_kernel(cls) -> None:
-        told = None
-        while ptrace_scope() == 1 and told != (allowed := cls._allowed()):
+    def _update_kernel(cls) -> None:
+        current = None
+        while ptrace_scope() == 1 and current != (allowed := cls._allowed()):
             _set_ptracer(allowed)
-            told = allowed  # another permission may have begun or ended meanwhile
+            current = allowed  # another permission may have begun or ended meanwhile
 
     @classmethod
     def _end(cls, key: object) -> None:
         if cls._given.pop(key, None) and not cls._allowed():
-            cls._tell_kernel()
+            cls._update_kernel()

@@ -46,7 +46,7 @@ os.register_at_fork(after_in_child=_renew_image)
 
 @dataclass(eq=False)
 class _Memory:
-    """Memory that this process offers, or that others may still have open after that."""
+    """Memory that this process offers, or that other processes may still have open."""
 
     offer: "weakref.ref[Offer]"
     record: Block
@@ -153,9 +153,9 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:
     record, content = _open_record(key)
     mark, _arrived, image, recorded, length = _RECORD.unpack_from(content)
     if mark != _MARK or length > _SIZE - _RECORD.size:
-        raise BufferError(f"process {key.process} shares other memory there than the handle names")
+        raise BufferError(f"process {key.process} does not share the memory that the handle names")
     if recorded != nbytes:
-        raise BufferError(f"the block has {recorded} bytes, and the handle names {nbytes}")
+        raise BufferError(f"the block has {recorded} bytes, but the handle says {nbytes}")
     require_descriptor(key.process, key.descriptor)
     _require_the_same_image(key.process, image)
     return content[_RECORD.size : _RECORD.size + length], record
@@ -172,7 +172,7 @@ def _open_record(key: BlockKey) -> tuple[Block, bytes]:
     content = record.read() if record.lock(exclusive=False) else _WITHDRAWN
     if content.startswith(_WITHDRAWN):
         raise BufferError(
-            f"process {key.process} does not share this memory any more: it has dropped the "
+            f"process {key.process} no longer shares this memory, because it has dropped the "
             "handle; keep the handle there until the memory is opened"
         )
     return record, content
@@ -182,7 +182,7 @@ def mark_as_arrived(key: BlockKey) -> None:
     """Tell the process that sent memory that it is open here; that process may have ended."""
     try:
         record = open_block(key, _SIZE, readonly=False)
-    except DescriptorError:  # that process would keep the memory, and nobody would know why
+    except DescriptorError:  # that process would keep the memory for no visible reason
         raise
     except BufferError:
         return
@@ -204,6 +204,6 @@ def _require_the_same_image(process: int, image: bytes) -> None:
     if _opened.setdefault(process, image) != image:
         raise BufferError(
             f"process {process} has the id of an earlier one whose memory was opened here, or has "
-            "replaced itself (exec), and the SYCL runtime cannot tell their handles apart; share "
-            "the memory from a new process, or open it in one"
+            "replaced itself (exec), and the SYCL runtime cannot distinguish their handles; "
+            "share the memory from a new process, or open it in one"
         )

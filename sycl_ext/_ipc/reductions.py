@@ -106,16 +106,16 @@ def _linger() -> None:
     """Wait until what was sent has arrived.
 
     A worker of a ``Pool`` with ``maxtasksperchild`` ends when it has sent its last result, and
-    nobody can open memory of a process that has ended. Whoever has received an array, and sends it
-    on from now on, is refused, and so sends a copy.
+    memory of a process that has ended cannot be opened. A process that received an array, and sends
+    it on from now on, is refused, and so sends a copy.
     """
     parent, end, pause = parent_process(), time.monotonic() + _LINGER, 0.001
     while (on_the_way := records.withdraw_arrived()) and parent is not None and parent.is_alive():
         if time.monotonic() > end:
             warnings.warn(
-                f"process {os.getpid()} ends, and {on_the_way} of the arrays that it has sent were "
-                f"not received in {_LINGER:g} s: receive them before you join the process, or send "
-                "copies (sycl_ext.ipc.pack(x, how='bytes'))",
+                f"process {os.getpid()} ends, but {on_the_way} of the arrays that it sent were "
+                f"not received within {_LINGER:g} s: receive them before you join the process, or "
+                "send copies (sycl_ext.ipc.pack(x, how='bytes'))",
                 RuntimeWarning,
                 stacklevel=1,
             )

@@ -4,7 +4,7 @@
 A block is an unnamed file in memory (``memfd_create``). Other processes open it through
 ``/proc/<process>/fd``, and the kernel frees it with its last process, even if that process crashes.
 `multiprocessing.shared_memory` is not used: its names stay in ``/dev/shm`` when the processes are
-killed, its resource tracker ends blocks that others still use (before Python 3.13), and
+killed, its resource tracker ends blocks that other processes still use (before Python 3.13), and
 ``/dev/shm`` has 64 MB in a container.
 """
 
@@ -97,13 +97,13 @@ def make_block(nbytes: int) -> Block:
         raise BufferError("this system has no memfd_create; sharing host memory needs Linux")
     room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if nbytes > room:
-        raise MemoryError(f"{nbytes} bytes of shared memory are more than this machine's {room}")
+        raise MemoryError(f"{nbytes} bytes of shared memory exceed this machine's {room}")
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if resource.RLIM_INFINITY != limit < nbytes:  # the CPU driver takes SIGXFSZ for a crash
         raise MemoryError(
-            f"cannot get {nbytes} bytes of shared memory, which is a file: the files of this "
-            f"process may have at most {limit} bytes (`ulimit -f`, RLIMIT_FSIZE); before it "
-            "starts, run: ulimit -f unlimited"
+            f"cannot allocate {nbytes} bytes of shared memory, because it is a file, and the "
+            f"files of this process are limited to {limit} bytes (`ulimit -f`, RLIMIT_FSIZE); "
+            "before it starts, run: ulimit -f unlimited"
         )
     try:
         block = Block(os.memfd_create, "sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -113,7 +113,9 @@ def make_block(nbytes: int) -> Block:
     except OSError as error:
         raise_if_no_descriptor(error, f"{nbytes} bytes of shared memory")
         if error.errno in (errno.ENOMEM, errno.ENOSPC):
-            raise MemoryError(f"cannot get {nbytes} bytes of shared memory: {error}") from error
+            raise MemoryError(
+                f"cannot allocate {nbytes} bytes of shared memory: {error}"
+            ) from error
         raise
 
 
@@ -151,6 +153,6 @@ def _seals(block: Block) -> int:
 def _check_file(status: os.stat_result, key: BlockKey, nbytes: int) -> None:
     same = (status.st_dev, status.st_ino) == (key.filesystem, key.inode)
     if not same or not stat.S_ISREG(status.st_mode):
-        raise BufferError(f"process {key.process} does not share this memory any more")
+        raise BufferError(f"process {key.process} no longer shares this memory")
     if status.st_size != nbytes:
-        raise BufferError(f"the block has {status.st_size} bytes, and the handle names {nbytes}")
+        raise BufferError(f"the block has {status.st_size} bytes, but the handle says {nbytes}")

@@ -15,7 +15,7 @@ def is_int(x: object) -> TypeGuard[int]:
 
 
 def is_unordered(x: object) -> bool:
-    """Whether `x` is a collection whose iteration gives no order that was asked for."""
+    """Whether `x` is a collection without an order."""
     return isinstance(x, (Set, Mapping))
 
 

@@ -68,8 +68,8 @@ class Consumer:
     narrow_importer: str = ""
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number
-    #: Read-only memory. "dropped": it would write to it; "refused": it cannot be told that it must
-    #: not. In both cases it gets a copy.
+    #: Read-only memory. "dropped": it would write to it; "refused": it has no read-only arrays.
+    #: In both cases it gets a copy.
     readonly: Literal["kept", "dropped", "refused"] = "kept"
     system_usm: bool = True  # whether it takes host memory that a device reads in place
     null_data: bool = True  # whether it accepts the NULL pointer of an array without elements

@@ -36,7 +36,7 @@ NAMED_REFUSALS: Final = frozenset(
         "tensorflow.python.framework.errors_impl.InvalidArgumentError",
     }
 )
-#: Subclasses that nobody refuses with: recursion would not end, and the failure of a copy would be
+#: Subclasses that are not refusals: recursion would not end, and the failure of a copy would be
 #: lost, because the runtime reports it only once.
 NO_REFUSALS: Final = (RecursionError, SyclError)
 

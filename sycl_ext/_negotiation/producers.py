@@ -39,8 +39,8 @@ class Producer(NamedTuple):
     immutable: bool = False  # its arrays are read-only, which a capsule of DLPack 0.x cannot say
     #: The second value of ``data`` in its ``__sycl_usm_array_interface__`` is True for writable.
     inverted_readonly: bool = False
-    #: Returns why an array must not be asked for its memory, because its ``__dlpack__`` would end
-    #: the process or export wrong numbers; None: it may be asked.
+    #: Returns why ``__dlpack__`` of an array must not be called, because it would end the
+    #: process or export wrong numbers; None: it may be called.
     withheld: Callable[[Any], str | None] | None = None
     #: Reading ``__sycl_usm_array_interface__`` waits for the queue in a way that two threads must
     #: not.
@@ -158,7 +158,7 @@ def definer(cls: type, *names: str) -> type | None:
 
 
 def why_withheld(x: Any) -> str | None:
-    """Return why an array must not be asked for its memory; None: it may be asked."""
+    """Return why `__dlpack__` of an array must not be called; None: it may be called."""
     for row in _rows_of(x):
         if row.withheld is not None:
             return row.withheld(x)

@@ -33,7 +33,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
-    """Return the table entry of a dtype in any form; ValueError if that dtype is not exchanged.
+    """Return the table entry of a dtype in any form; ValueError if that dtype is not supported.
 
     `of_memory`: the dtype is that of an object `x` with memory, not an argument, so the advice
     differs.
@@ -45,15 +45,15 @@ def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
         name = str(dtype).removeprefix("torch.")
         if name in _ROWS:
             return name
-        raise ValueError(f"dtype {dtype} is not exchanged{_use_instead(_small(name))}")
+        raise ValueError(f"dtype {dtype} is not supported{_use_instead(_small(name))}")
     if hasattr(type(dtype), "__dlpack_data_type__"):
         return _name_in_dlpack(dtype)
     try:
         resolved = np.dtype(dtype)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"dtype is {dtype!r}, which names no dtype: {error}; pass a name such as 'float32', or "
-            "a dtype of NumPy or torch"
+            f"dtype is {dtype!r}, which is not a dtype: {error}; pass a name such as 'float32', "
+            "or a dtype of NumPy or torch"
         ) from error
     if not resolved.isnative:
         native = repr(resolved.newbyteorder("=").str)
@@ -62,15 +62,15 @@ def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
         )
         raise ValueError(
             f"dtype is {resolved.str}, which is not in native byte order; only native order is "
-            f"exchanged: {way_out}"
+            f"supported: {way_out}"
         )
     name = str(resolved.name)
     if name in _ROWS:
         return name
-    raise ValueError(f"dtype {name} is not exchanged{_way_out(resolved, of_memory)}")
+    raise ValueError(f"dtype {name} is not supported{_way_out(resolved, of_memory)}")
 
 
-#: By the kind of NumPy's dtype: the reason why it is not exchanged, the dtype to use instead, and a
+#: By the kind of NumPy's dtype: the reason why it is not supported, the dtype to use instead, and a
 #: call that converts any object with such memory, which need not have methods of an array.
 _REFUSED = {
     **dict.fromkeys(
@@ -104,7 +104,7 @@ _SMALL = {"int": "int8", "uint": "uint8", "float": "float32"}
 
 
 def _way_out(dtype: np.dtype[Any], of_memory: bool) -> str:
-    """Return the reason why a dtype is not exchanged, and its replacement."""
+    """Return the reason why a dtype is not supported, and its replacement."""
     reason, replacement, call = _REFUSED.get(dtype.kind, ("", "", ""))
     small = _small(dtype.name)
     if dtype.names:
@@ -156,7 +156,7 @@ def _name_in_dlpack(dtype: Any) -> str:
     if name is None:
         raise ValueError(
             f"dtype is {dtype!r}, in DLPack (code {code}, bits {bits}, lanes {lanes}), which is "
-            f"not exchanged; convert it to one of {', '.join(_ROWS)}"
+            f"not supported; convert it to one of {', '.join(_ROWS)}"
         )
     return name
 
@@ -171,7 +171,7 @@ def name_from_typestr(text: Any) -> str:
         raise BufferError(f"typestr {text!r} is not in native byte order; convert it first")
     if order not in "<>=|" or code not in _BY_TYPESTR:
         raise BufferError(
-            f"typestr {text!r} is not exchanged; use one of "
+            f"typestr {text!r} is not supported; use one of "
             + ", ".join(f"|{known}" for known in _BY_TYPESTR)
         )
     return _BY_TYPESTR[code]

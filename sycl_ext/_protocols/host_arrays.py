@@ -36,7 +36,7 @@ def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
 
 
 def _exchanged_dtype(dtype: np.dtype[Any]) -> str:
-    """Return the name of a dtype; BufferError if memory of that dtype is not exchanged."""
+    """Return the name of a dtype; BufferError if memory of that dtype is not supported."""
     try:
         return dtype_name(dtype, of_memory=True)
     except ValueError as error:  # of an argument; here a producer cannot export
@@ -57,7 +57,7 @@ def from_buffer(x: Any) -> _core.TensorBase:
         view = memoryview(x)
     except TypeError:
         raise TypeError(
-            f"an object of type {type(x).__name__} offers no memory: it has neither "
+            f"an object of type {type(x).__name__} exports no memory: it has neither "
             f"__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol; {way_in(x)}"
         ) from None
     if isinstance(view.obj, np.generic):  # a scalar, such as a date, may offer its bytes
@@ -68,8 +68,8 @@ def from_buffer(x: Any) -> _core.TensorBase:
         by_bytes = "numpy.frombuffer(x, 'uint8'), its bytes"
         call = _READ_BY_BYTES.get(str(view.format).lstrip("@=<>!"), by_bytes)
         raise BufferError(
-            f"the {type(x).__name__} offers a buffer of format {view.format!r}, which NumPy does "
-            f"not read ({error}); pass {call}"
+            f"the {type(x).__name__} exports a buffer of format {view.format!r}, which NumPy "
+            f"cannot read ({error}); pass {call}"
         ) from error
     return from_ndarray(array)
 
@@ -107,5 +107,5 @@ def way_in(x: Any) -> str:
         with suppress(*REFUSALS):  # of unequal lengths, or of arrays on a device
             _exchanged_dtype(np.asarray(x).dtype)
             return "make an array of it with numpy.asarray(x, dtype)"
-        return "make one array of its elements in their library, and pass that"
+        return "combine its elements into one array in their library, and pass that"
     return "pass an array, such as one of NumPy, dpnp or torch"

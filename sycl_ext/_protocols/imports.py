@@ -99,7 +99,7 @@ def read_numpy_subclass(run: Import) -> Answer:
 def use_table(run: Import) -> Answer:
     """Use the C exchange table.
 
-    It cannot be asked for `copy=False`, as `__dlpack__` can, so a copy that it made is dropped.
+    Unlike `__dlpack__`, it has no `copy=False`, so a copy that it made is dropped.
     """
     imported = None if run.table_asked else _core.import_through_table(run.x)
     if imported is None:
@@ -253,7 +253,7 @@ def _described(x: Any, facts: int) -> _core.TensorBase | None:
 def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
     """Ask the producer to copy to the requested device, otherwise to the host."""
     x, placement, copy, refusals = run.x, run.placement, run.copy, run.refusals
-    usm_type = run.usm_type  # a producer cannot be asked for a kind, so only for a copy on the host
+    usm_type = run.usm_type  # DLPack cannot request a kind, so only for a copy on the host
     tensor, is_on_host = None, resolve(announced).is_host
     asks_for_device = usm_type is None and not is_on_host and not run.in_place
     if asks_for_device and placement is not None:
@@ -266,8 +266,8 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
         raise _final_refusal(x, announced, refusals)
     if tensor is None:
         raise CopyRefusedError(
-            f"copy=False, but a copy through the host is required: the "
-            f"{class_name(x)} is on device {announced}, which is not of SYCL; pass copy=None"
+            f"copy=False, but a copy through the host is required: the {class_name(x)} is on "
+            f"device {announced}, which is not a SYCL device; pass copy=None"
         )
     if run.in_place:
         return _core.as_usm(tensor)
@@ -278,8 +278,8 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
         return move(tensor, placement, copy=False, usm_type=usm_type)
     except CopyRefusedError as error:
         raise BufferError(
-            f"from {announced}, where the {class_name(x)} is, to the wanted device takes two "
-            "copies, through the host; to allow it, pass copy=True"
+            f"an import from {announced}, where the {class_name(x)} is, to the requested device "
+            "requires two copies, through the host; to allow them, pass copy=True"
         ) from error
 
 
@@ -287,7 +287,7 @@ def _final_refusal(x: Any, announced: DLDevice, refusals: Refusals) -> ExchangeE
     whose, advice = f"the {class_name(x)} on device {announced}", way_out_of(x)
     if not isinstance(refusals[0], RejectedError):
         return refusal_by(f"{whose} refused", refusals[0], advice)
-    error = ExchangeError(f"{whose} is not taken: {refusals[0]}{advice}")
+    error = ExchangeError(f"cannot import {whose}: {refusals[0]}{advice}")
     error.__cause__ = refusals[0]
     return error
 
@@ -295,8 +295,8 @@ def _final_refusal(x: Any, announced: DLDevice, refusals: Refusals) -> ExchangeE
 def _no_device(x: Any, refusal: Exception) -> Exception:
     if not callable(getattr(x, "__dlpack_device__", None)):
         way = (
-            "from_dlpack takes DLPack producers and capsules, and as_tensor takes buffers and "
-            "__sycl_usm_array_interface__ as well"
+            "from_dlpack takes DLPack producers and capsules; as_tensor also takes buffers and "
+            "__sycl_usm_array_interface__"
         )
         return TypeError(
             f"an object of type {type(x).__name__} has no __dlpack_device__; "

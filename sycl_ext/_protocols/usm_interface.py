@@ -30,7 +30,7 @@ def usm_interface_of(tensor: Any) -> dict[str, Any]:
         _core.order_after(own, tensor)
     else:
         _core.synchronize(tensor)
-    queue = tensor.sycl_queue  # after the wait, because others can submit from now on
+    queue = tensor.sycl_queue  # after the wait: the queue is shared from now on
     return {
         "data": (tensor.ptr, tensor.readonly),
         "shape": tensor.shape,

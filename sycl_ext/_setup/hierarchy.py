@@ -39,7 +39,7 @@ def explain_hierarchy(environment: Mapping[str, str], *, has_devices: bool = Fal
         line = f"{VARIABLES[0]}={mode}: {_MODES[mode]}"
     else:
         known = ", ".join(_MODES)
-        line = f"{VARIABLES[0]}={hierarchy} is none of {known}: the driver goes by its default"
+        line = f"{VARIABLES[0]}={hierarchy} is not one of {known}, so the driver uses its default"
     lines = [line]
     if mask:
         note = ""

@@ -22,7 +22,7 @@ DECIDED_BY = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "SYC
 
 DRIVER = "libintelocl.so"
 
-#: What is said of a driver that others may change; the reason follows.
+#: The message about a driver that other users may change; the reason follows.
 REFUSED = "is not loaded, because "
 
 #: What is said in a working directory that was deleted. The SYCL runtime of 2026.2 finds no device
@@ -44,12 +44,12 @@ added: str | None = None
 
 
 def embedded_driver() -> str | None:
-    """Return the OpenCL CPU driver of this environment, if nobody else may change it."""
+    """Return the OpenCL CPU driver of this environment, if no other user may change it."""
     return prefix.find(DRIVER)
 
 
 def refused_driver(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return a driver that is not loaded because others may change it, and the reason."""
+    """Return a driver that is not loaded because other users may change it, and the reason."""
     if any(environment.get(name) for name in DECIDED_BY) or embedded_driver() is not None:
         return None
     reasons = ((path, prefix.distrust(path)) for path in prefix.candidates(DRIVER))
@@ -141,7 +141,7 @@ def listed_too_early(added: str, loaded: Iterable[str]) -> str:
 
 
 def cut_at(path: str) -> tuple[str, str] | None:
-    """Return the character at which the path of the driver is cut, and who cuts it; None: nobody.
+    """Return the character at which the path of the driver is cut, and what cuts it, or None.
 
     The loader takes a colon in ``OCL_ICD_FILENAMES`` for the end of a path. The driver looks for
     its own path in ``/proc/self/maps``, cuts it at a space, and does not find the files next to it;
@@ -165,7 +165,7 @@ def no_device_advice(trouble: str, driver: str | None) -> str:
     """Return the advice of errors when there is no device, by the known trouble and the driver."""
     if trouble:
         return trouble
-    doctor = "`python -m sycl_ext doctor` says why"
+    doctor = "`python -m sycl_ext doctor` explains why"
     if driver is not None:
         return doctor
     return f"{doctor} (on a machine without a GPU install the CPU device: {INSTALL_CPU})"

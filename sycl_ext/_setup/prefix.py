@@ -3,8 +3,8 @@
 
 Wheels put the SYCL runtime and the CPU driver into ``lib`` of the prefix, so this package looks for
 them there, by its own location. Where it was installed in another way (``pip install --target``),
-the same folder may be anybody's. Pure: no core, no device. `sycl_ext_pytest` runs this file without
-the package.
+that folder may belong to any user. Pure: no core, no device. `sycl_ext_pytest` runs this file
+without the package.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def require_folder(package: str = PACKAGE) -> None:
     while at != os.path.dirname(at) and not os.path.isfile(at):
         at = os.path.dirname(at)
     raise ImportError(
-        f"sycl_ext is in the zip file {at}, and an extension module can only be loaded from a "
+        f"sycl_ext is in the zip file {at}, but an extension module can only be loaded from a "
         "folder; unpack the file into a folder of sys.path, or install sycl_ext with pip",
         name="sycl_ext",
         path=at,
@@ -58,10 +58,10 @@ def require_folder(package: str = PACKAGE) -> None:
 
 
 def distrust(path: str, package: str = PACKAGE) -> str:
-    """Return why a library is not loaded: somebody may change it who may not change this package.
+    """Return why a library is not loaded: a user may change it who may not change this package.
 
     The library, its folder and the prefix have to belong to root, to this user or to the owner of
-    this package, and nobody else may write to them. Above the prefix, the package has the same
+    this package, and no other user may write to them. Above the prefix, the package has the same
     folders.
     """
     if not hasattr(os, "geteuid"):
@@ -86,7 +86,7 @@ def distrust(path: str, package: str = PACKAGE) -> str:
 
 
 def find(name: str, package: str = PACKAGE) -> str | None:
-    """Return a library of the environment that nobody else may change; None: there is none."""
+    """Return a library of the environment that no other user may change; None: there is none."""
     return next((path for path in candidates(name, package) if not distrust(path, package)), None)
 
 
@@ -99,8 +99,8 @@ def refused(name: str, package: str = PACKAGE) -> str:
 def load_runtime(module: str) -> None:
     """Load what an extension module needs, unless its RUNPATH leads to the right folder.
 
-    A library that is loaded already is not looked up again. ImportError: that folder may be
-    somebody else's, and the runtime is nowhere else.
+    A library that is loaded already is not looked up again. ImportError: that folder may
+    belong to another user, and the runtime is nowhere else.
     """
     from importlib.util import find_spec
 

@@ -23,7 +23,7 @@ OLDEST_NUMPY = (1, 26)
 loading = _thread.RLock()
 
 #: The modules that a fork waits for: those of the package, and the one that its functions import.
-#: Modules of other code use the package while they are loaded, so waiting for them could deadlock.
+#: Third-party modules use the package while they are loaded, so waiting for them could deadlock.
 WAITED_FOR = (f"{PACKAGE}.", "dpctl.")
 
 #: Whether `load_core` has connected the core to the package; changed only while `loading` is held.
@@ -121,9 +121,9 @@ def require_main_interpreter() -> None:
 
 
 def _is_main() -> bool:
-    tells = getattr(_thread, "_is_main_interpreter", None)  # of CPython 3.12 and later
-    if tells is not None:
-        return bool(tells())
+    is_main = getattr(_thread, "_is_main_interpreter", None)  # of CPython 3.12 and later
+    if is_main is not None:
+        return bool(is_main())
     import ctypes
 
     api = ctypes.PyDLL(None)
@@ -140,8 +140,8 @@ def require_numpy() -> None:
         return
     needed = ".".join(map(str, OLDEST_NUMPY))
     raise ImportError(
-        f"sycl_ext needs NumPy >= {needed}, and {version} is installed; "
-        f"python -m pip install 'numpy>={needed}'",
+        f"sycl_ext requires NumPy >= {needed}, but {version} is installed; run python -m pip "
+        f"install 'numpy>={needed}'",
         name="numpy",
     )
 

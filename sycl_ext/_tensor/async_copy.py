@@ -109,7 +109,7 @@ class AsyncCopy(Identity, Generic[Result]):
         import time
 
         begin = time.monotonic()
-        while self._copy.done() is False:  # None: only a wait can tell
+        while self._copy.done() is False:  # None: only a wait shows
             waited = time.monotonic() - begin
             await asyncio.sleep(min(waited * _FRACTION, _LONGEST))
         return self.result()

@@ -46,7 +46,9 @@ class Array(Refusals, _core.TensorBase):
         0
         """
         if self.size != 1:
-            raise ValueError(f"item() takes a tensor of one element, and this one has {self.size}")
+            raise ValueError(
+                f"item() requires a tensor of one element, but this one has {self.size}"
+            )
         return _python_numbers(_element_of(self)).item()
 
     def tolist(self) -> Any:
@@ -63,8 +65,8 @@ class Array(Refusals, _core.TensorBase):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ValueError(
-                f"the truth value of a tensor of {self.size} elements is ambiguous; look at x.size "
-                "or compute any() or all() in an array library"
+                f"the truth value of a tensor of {self.size} elements is ambiguous; use x.size, "
+                "or any() or all() of an array library"
             )
         return bool(_element_of(self))
 
@@ -91,7 +93,7 @@ class Array(Refusals, _core.TensorBase):
     def __index__(self) -> int:
         if self.ndim != 0:
             raise TypeError(
-                f"only an integer tensor of 0 dimensions is an index, and this one has shape "
+                "only a 0-dimensional integer tensor can be an index, but this one has shape "
                 f"{self.shape}; pass int(x)"
             )
         return operator.index(_element_of(self))
@@ -108,8 +110,8 @@ class Array(Refusals, _core.TensorBase):
             return array
         if copy is False:
             raise CopyRefusedError(
-                f"NumPy asked for {np.dtype(dtype)} with copy=False, and the {type(self).__name__} "
-                f"has {array.dtype}, whose conversion is a copy; pass copy=None, or no dtype"
+                f"copy=False, but converting a {type(self).__name__} of {array.dtype} to "
+                f"{np.dtype(dtype)} requires a copy; pass copy=None, or omit dtype"
             )
         return array.astype(dtype)
 
@@ -132,7 +134,9 @@ def _number_of(tensor: _core.TensorBase, kind: Callable[[Any], _Number]) -> _Num
     """Convert as NumPy does; NumPy 2 refuses arrays with dimensions, or warns."""
     name = getattr(kind, "__name__", "")
     if tensor.size != 1:
-        raise TypeError(f"{name}() takes a tensor of one element, and this one has {tensor.size}")
+        raise TypeError(
+            f"{name}() requires a tensor of one element, but this one has {tensor.size}"
+        )
     array = _array_of(tensor)
     try:
         return kind(array)

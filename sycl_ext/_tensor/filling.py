@@ -50,26 +50,27 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """
     if isinstance(value, np.inexact) and not is_number(value):
         raise TypeError(
-            f"the value is of dtype {value.dtype}, which is not exchanged; pass a Python number, "
+            f"the value is of dtype {value.dtype}, which is not supported; pass a Python number, "
             "such as float(value)"
         )
     if not is_number(value):
         raise TypeError(
-            f"the value is a {type(value).__name__}, and must be a number; an array of the same "
-            "dtype is copied by x.copy_from(array)"
+            f"the value must be a number, not a {type(value).__name__}; to copy an array of the "
+            "same dtype, call x.copy_from(array)"
         )
     number: Any = _python_number(value)
     kind, fits = type(number), _kind_of(dtype)
     if _KINDS.index(kind) > _KINDS.index(fits):
         raise TypeError(
-            f"the value is {value!r}, and the elements are {dtype}; numbers are not rounded "
-            f"silently: pass a value of the kind {fits.__name__}"
+            f"the value is {value!r}, but the elements are {dtype}, and numbers are not rounded "
+            f"silently; pass a value of the kind {fits.__name__}"
         )
     if kind is int and fits is int:
         limits = np.iinfo(dtype)
         if not limits.min <= number <= limits.max:
             raise ValueError(
-                f"the value is {value}, and {dtype} holds {limits.min} to {limits.max}"
+                f"the value {value} is out of bounds for {dtype}, which holds {limits.min} to "
+                f"{limits.max}"
             )
     try:
         with np.errstate(all="ignore"):
@@ -77,11 +78,11 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
             is_lost = bool(_has_overflowed(number, element))
     except OverflowError:
         bits = int(number.real).bit_length()
-        raise ValueError(f"the value has {bits} bits, and is out of the range of {dtype}") from None
+        raise ValueError(f"the value has {bits} bits, and is out of bounds for {dtype}") from None
     if is_lost:
         raise ValueError(
-            f"the value is {value!r}, and is out of the range of {dtype}, which would hold "
-            f"{element}; use a wider dtype, or pass that"
+            f"the value {value!r} is out of bounds for {dtype}, which would store {element}; use "
+            f"a wider dtype, or pass {element}"
         )
     return element
 

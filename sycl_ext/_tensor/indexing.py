@@ -39,7 +39,7 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
             index = _as_index(item)
             if not -length <= index < length:
                 raise IndexError(
-                    f"index {index} is out of range for axis {axis}, which has {length} elements"
+                    f"index {index} is out of bounds for axis {axis} with size {length}"
                 )
             offset += (index % length) * stride
         axis += 1
@@ -64,10 +64,13 @@ def squeezed_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     wanted = axis if isinstance(axis, tuple) else (axis,)
     out = [_as_axis(axis, len(shape)) for axis in wanted]
     if len(set(out)) != len(out):
-        raise ValueError(f"axis is {axis}, which names an axis twice")
+        raise ValueError(f"axis is {axis}, which repeats an axis")
     for axis in out:
         if shape[axis] != 1:
-            raise ValueError(f"axis {axis} has length {shape[axis]}; only length 1 can be removed")
+            raise ValueError(
+                f"cannot squeeze axis {axis}, which has length {shape[axis]}; only "
+                "axes of length 1 can be removed"
+            )
     return tuple(axis for axis in range(len(shape)) if axis not in out)
 
 
@@ -97,9 +100,11 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
     places = [i for i, item in enumerate(keys) if item is Ellipsis]
     n_axes = sum(item is not None and item is not Ellipsis for item in keys)
     if len(places) > 1:
-        raise IndexError("an index can have one ellipsis (...)")
+        raise IndexError("an index can have only one ellipsis (...)")
     if n_axes > ndim:
-        raise IndexError(f"{n_axes} indices for a tensor of {ndim} dimensions")
+        raise IndexError(
+            f"too many indices: the tensor has {ndim} dimensions, but {n_axes} were indexed"
+        )
     position = places[0] if places else len(keys)
     return keys[:position] + (slice(None),) * (ndim - n_axes) + keys[position + 1 :]
 
@@ -130,14 +135,16 @@ def resolve_reshape(size: int, shape: Any) -> tuple[int, ...]:
     values = list(_as_ints(shape))
     wild = [axis for axis, length in enumerate(values) if length == -1]
     if len(wild) > 1:
-        raise ValueError(f"shape is {tuple(values)}; one length can be -1")
+        raise ValueError(f"shape is {tuple(values)}; only one length can be -1")
     known = prod(as_shape([1 if axis in wild else n for axis, n in enumerate(values)]))
     if wild:
         if known == 0 or size % known:
-            raise ValueError(f"{size} elements do not fit into shape {tuple(values)}")
+            raise ValueError(
+                f"cannot reshape a tensor of {size} elements into shape {tuple(values)}"
+            )
         values[wild[0]] = size // known
     elif known != size:
-        raise ValueError(f"{size} elements do not fit into shape {tuple(values)}")
+        raise ValueError(f"cannot reshape a tensor of {size} elements into shape {tuple(values)}")
     return tuple(values)
 
 

@@ -183,9 +183,9 @@ def _read(version: Any, fields: tuple[Any, ...]) -> _Pickled:
     """Check the fields of a pickle."""
     startup.load_core()  # this may be the first use of the package in the process
     if type(version) is not int or version != FORMAT:
-        raise _refused(f"its format is {version!r}, and not {FORMAT}: update sycl_ext")
+        raise _refused(f"its format is {version!r}, not {FORMAT}; update sycl_ext")
     if len(fields) != 7:
-        raise _refused(f"it has {len(fields)} fields after the format, and not 7")
+        raise _refused(f"it has {len(fields)} fields after the format, not 7")
     dtype, shape, axes, usm_type, readonly, device, buffer = fields
     stored = _check_layout(dtype, shape, axes)
     if type(usm_type) is not str or usm_type not in USM_TYPES:
@@ -223,7 +223,7 @@ def _check_buffer(buffer: Any, nbytes: int) -> memoryview:
     except (TypeError, BufferError, ValueError) as error:
         raise _refused(f"its bytes are of type {type(buffer).__name__}: {error}") from error
     if data.nbytes != nbytes:
-        raise _refused(f"it has {data.nbytes} bytes, and dtype and shape ask for {nbytes}")
+        raise _refused(f"it has {data.nbytes} bytes, but its dtype and shape require {nbytes}")
     return data
 
 

@@ -110,7 +110,7 @@ class _Missing:
     def __get__(self, instance: Any, owner: type) -> NoReturn:
         use = f"; use {ELSEWHERE.get(self.name, '')}"
         if "to_numpy" not in use:
-            use += "; if a library asked for it, pass that library x.to_numpy()"
+            use += "; if a library needs it, pass x.to_numpy() to that library"
         if self.name in COMPUTING:
             use = f", as it does not compute; {_way(instance, f'.{self.name}()')}"
         raise AttributeError(f"a {owner.__name__} has no {self.name}{use}")

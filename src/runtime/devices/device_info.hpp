@@ -16,9 +16,9 @@
 
 namespace sycl_ext {
 
-// A number that is equal for two contexts if the driver cannot tell them apart; 0: the driver tells
-// all contexts apart.  The second Level Zero adapter uses the default context of the driver for
-// every context of all devices.
+// A number that is equal for two contexts if the driver cannot distinguish them; 0 if the driver
+// distinguishes all contexts.  The second Level Zero adapter uses the default context of the driver
+// for every context of all devices.
 std::uintptr_t native_context(const sycl::context& context);
 
 // The parent of a sub-device; nullopt: the device is not a sub-device.  On Level Zero every process

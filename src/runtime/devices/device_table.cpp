@@ -26,7 +26,7 @@ namespace {
 struct Advice {
   std::string text, driver;
 };
-Advice& advice = *new Advice{"`python -m sycl_ext doctor` says why", ""};
+Advice& advice = *new Advice{"`python -m sycl_ext doctor` explains why", ""};
 
 class Table {
  public:

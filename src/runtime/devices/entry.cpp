@@ -17,12 +17,13 @@ const Queue& Entry::commands() const {
   });
 }
 
-std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
+std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes,
+                                     bool mark_reported) const {
   std::string failure;
   for (auto* made = commands_.newest(); made && failure.empty(); made = made->before) {
     const Queue& queue = made->value;
     if (queue.work(How::counters) != Work::none)
-      failure = queue.failure_of_copies(data, nbytes, told);
+      failure = queue.failure_of_copies(data, nbytes, mark_reported);
   }
   return failure;
 }

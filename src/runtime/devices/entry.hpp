@@ -32,7 +32,7 @@ class Entry final {
   const Entry* parent = nullptr;
   EntryKind kind = EntryKind::root;
   // How create_sub_devices() partitioned the parent for this entry, and the index of the sub-device
-  // in that partition.  Empty and -1: other code made the sub-device.
+  // in that partition.  Empty and -1 for a sub-device that was not created here.
   std::string partition;
   int partition_index = -1;
   bool default_context = false;  // bound to the default context of its platform
@@ -61,8 +61,7 @@ class Entry final {
   mutable std::atomic<const Entry*> next_searched{nullptr};
 
   // Whether the default context also knows the pointers of this private context.  That is so for
-  // every backend but OpenCL, and the runtime then does not tell which context a pointer is bound
-  // to.
+  // every backend but OpenCL, and the runtime then does not report the context of a pointer.
   bool driver_wide() const noexcept { return !default_context && backend != "opencl"; }
   // Whether a forked child can use the device.
   bool is_cpu() const noexcept { return device_type == "cpu"; }
@@ -77,7 +76,7 @@ class Entry final {
     const Queue* const fetched = fetched_queue();
     return fetched ? *fetched : fetch_queue();
   }
-  // The shared queue; nullptr: it was not fetched, so this package has not given it to other code.
+  // The shared queue, or nullptr if it was not fetched, and so was not handed out by this package.
   const Queue* fetched_queue() const noexcept { return queue_.made(); }
   // A new in-order queue.
   Queue new_queue() const;
@@ -89,7 +88,8 @@ class Entry final {
   // The queue for commands; nullptr: it was not made, so this process has no commands on it.
   const Queue* made_commands() const noexcept { return commands_.made(); }
   // Queue::failure_of_copies of that queue, and of those of the parent processes.
-  std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
+  std::string failure_of_copies(const std::byte* data, std::size_t nbytes,
+                                bool mark_reported) const;
   // Queue::forget_copies_to of the same queues.
   void forget_copies_to(const std::byte* data, std::size_t nbytes) const;
   // An in-order queue for the work of C++ extensions, made when first needed.

@@ -44,7 +44,7 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
   std::optional<MemoryKeeper> memory_;
   struct Known {
     const Entry* root;  // a root device of the driver
-    bool is_ours;       // this object has registered the range, and not other code
+    bool is_ours;       // this object registered the range; false: a third party did
   };
   std::vector<Known> known_;  // the drivers that know the range
 };

@@ -160,12 +160,12 @@ QueueSet Lifetime::busy_queues(bool of_others) const noexcept {
   return set;
 }
 
-void Lifetime::wait_for_queues(bool told) const {
+void Lifetime::wait_for_queues(bool mark_reported) const {
   const std::uint64_t before = use.before_question();  // before the queues are chosen
   for (const Queue* queue : busy_queues()) {
     if (queue->work(How::ask) != Work::none) queue->wait();
   }
-  const std::string failure = entry ? entry->failure_of_copies(data, nbytes, told) : "";
+  const std::string failure = entry ? entry->failure_of_copies(data, nbytes, mark_reported) : "";
   // This package is not notified when borrowed memory is freed, and becomes another array's.
   const char* const where = is_ours() ? "" : ", or to an earlier array at its address,";
   if (!failure.empty()) {
@@ -192,7 +192,8 @@ Work Lifetime::ask_queues(How how) const {
     const Work answer = queue->work(how);
     if (answer != Work::none) return answer;
   }
-  if (!entry || entry->failure_of_copies(data, nbytes, /*told=*/false).empty()) return Work::none;
+  if (!entry || entry->failure_of_copies(data, nbytes, /*mark_reported=*/false).empty())
+    return Work::none;
   return Work::unknown;  // only a wait reports the failure of a copy
 }
 

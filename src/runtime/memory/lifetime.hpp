@@ -29,11 +29,11 @@ namespace sycl_ext {
 // | own      | this package, whose commands are known                | lend(), expose()              |
 // | lent     | a device export, a view of an extension, or a holder  | the last give_back()          |
 // |          | of the queue as well                                  |                               |
-// | returned | no other code any more, but its work may be pending   | lend(), expose(), seen_idle() |
+// | returned | this package; work of former holders may be pending  | lend(), expose(), seen_idle() |
 // | exposed  | all code that got the address or the queue, for ever  | never                         |
 // clang-format on
 //
-// In every state but `own`, the queues of other code are asked before the block is freed or read:
+// In every state but `own`, the queues of third parties are asked before a block is freed or read:
 // those of its entry, its own one, and those that consumers named (NamedQueues).
 //
 // A stream of CUDA or HIP that a consumer works on cannot be asked.  A block that was exported for
@@ -68,8 +68,8 @@ class BlockUse {
   // Other code gets the queue of the block (lend), and no code holds that queue any more
   // (give_back). Both are called with the GIL.
   //
-  // Work on the block needs its address as well.  Other code learns the address by an export, which
-  // counts itself; or by a view of the host, of which nobody knows when it ends.  So a block whose
+  // Work on the block needs its address as well.  A third party learns the address by an export,
+  // which is counted, or by a host view, whose end cannot be observed.  So a block whose
   // queue was shown at any time, and of which the host has had a view, is exposed for ever.
   void show_queue() noexcept {
     if (shown_.load(std::memory_order_relaxed) == Shown::now) return;
@@ -204,51 +204,51 @@ class Lifetime : public Deferred {
 
   bool is_ours() const noexcept { return owner == BlockOwner::package; }
 
-  // The queue that other code gets for work on the block: the block's own queue, or that of the
+  // The queue that third parties get for work on the block: the block's own queue, or that of the
   // entry.  Empty if there is no entry.
   const Queue& queue() const { return own_queue || !entry ? own_queue : entry->queue(); }
 
-  // From now on other code can submit work on the block, because it got the address or the queue.
-  // This fetches the queues that such work goes to.
+  // From now on third parties can submit work on the block, because they have the address or the
+  // queue.  This fetches the queues of such work.
   void expose() const;
-  // Other code gets the queue of the block, and can submit work on the block while it holds that
-  // queue.  The block's own queue is somebody else's already.
+  // A third party gets the queue of the block, and can submit work on the block while it holds that
+  // queue.  A block's own queue was supplied by the caller, so nothing changes hands.
   void show_queue() const;
-  // Fetches the queues of other code's work, so that they can be asked without the GIL.
+  // Fetches the queues of third-party work, so that they can be asked without the GIL.
   void fetch_queues() const;
 
   // The queues on which work on the block may be pending.  Does not ask the runtime.
   //
-  // One is the entry's queue for commands of this package.  If other code can submit work on the
-  // block, the others are the block's own queue, the queues of its entry, the queues that consumers
-  // named, and the queue of the root device, because memory of a sub-device is exported under the
-  // id of its root device.  Other code can submit work while it holds the block (InUse), and until
-  // the queues were seen idle after the last such holder has gone.  It always can for memory or a
-  // queue that it provided.  (BlockUse has the states.)
+  // One is the entry's queue for commands of this package.  If third parties can submit work on
+  // the block, the others are the block's own queue, the queues of its entry, the queues that
+  // consumers named, and the queue of the root device, because memory of a sub-device is exported
+  // under the id of its root device.  Other code can submit work while it holds the block (InUse),
+  // and until the queues were seen idle after the last such holder has gone.  It always can for
+  // memory or a queue that it provided.  (BlockUse has the states.)
   QueueSet busy_queues() const noexcept {
     return busy_queues(may_have_work_of_others() || (!is_ours() && kind != UsmKind::system));
   }
-  // The same queues, with or without those for the work of other code.
+  // The same queues, with or without those for third-party work.
   QueueSet busy_queues(bool of_others) const noexcept;
   // Whether all work on the block is over, as far as this process can know.  `unknown` also if a
-  // copy has failed of which only a wait tells, and in a forked child, whose parent may have
+  // copy has failed and only a wait reports it, and in a forked child, whose parent may have
   // submitted work.  It never waits.  Releases the GIL, unless it asks counters alone.
   Work work(How how) const;
-  // Waits for all work on the block, without the GIL. `told`: the failure of a copy counts as
-  // reported.
-  void wait_for_work(bool told = true) const {
-    if (work(How::counters) != Work::none) wait_for_queues(told);
+  // Waits for all work on the block, without the GIL. `mark_reported`: the failure of a copy
+  // is reported only this once.
+  void wait_for_work(bool mark_reported = true) const {
+    if (work(How::counters) != Work::none) wait_for_queues(mark_reported);
   }
 
   // A consumer that has the block (BlockUse::lend) names the queue of its work.  From then on that
-  // queue is asked whenever other code may have pending work on the block.
+  // queue is asked whenever third-party work on the block may be pending.
   void name_queue(const Queue& queue) const;
   // Later work on `queue` comes after all work of consumers that had given the block back `before`
   // (before_question). So `queue` replaces the queues that these consumers named, which would
   // otherwise be kept as long as the block.
   void replace_named_queues(const Queue& queue, std::uint64_t before) const;
-  // The owner of a borrowed block waits for work on it, unless other code got the block through
-  // this package.
+  // The owner of a borrowed block waits for work on it, unless this package passed the block on to
+  // a third party.
   QueueSet awaited_queues() const noexcept override {
     return busy_queues(may_have_work_of_others());
   }
@@ -257,13 +257,13 @@ class Lifetime : public Deferred {
   // Whether only the background thread may release the owner, because this thread would have to
   // take the GIL for that.
   bool defers_owner() const noexcept;
-  // Whether other code got the block, named a queue for work on it, or provided its queue.
+  // Whether a third party got the block, named a queue for work on it, or provided its queue.
   bool may_have_work_of_others() const noexcept {
     return own_queue || !named_queues_.empty() || use.may_have_work_of_others();
   }
   // Whether the queue is asked even if no consumer names it.
   bool always_asks(const Queue& queue) const noexcept;
-  void wait_for_queues(bool told) const;
+  void wait_for_queues(bool mark_reported) const;
   Work ask_queues(How how) const;
   // The queues were idle, for all holders that had given the block back before.
   void note_idle(std::uint64_t before) const noexcept;

@@ -71,7 +71,7 @@ Answer ask_handler(const Entry& entry, std::size_t nbytes) {
   return Answer::has_nothing;
 }
 
-// How long an allocation still waits for memory that other code frees.  The time begins anew when
+// The time that an allocation still waits for memory to be freed elsewhere.  It restarts when
 // memory was freed, or when the handler has returned in another thread.
 class Patience {
  public:
@@ -89,11 +89,11 @@ class Patience {
   void ignore_own_call() noexcept { ends_ = handler_ends; }
 
   bool is_over() const noexcept { return is_freeing() || left_.count() <= 0; }
-  // Whether waiting can help: other code may free memory.
+  // Whether waiting can help, because memory may be freed elsewhere.
   bool is_worth_it() const noexcept {
     return !is_over() && (deferred_frees() > 0 || is_handler_in_other_thread());
   }
-  // Waits until memory was freed, or until no other code will free any.
+  // Waits until memory was freed, or until none will be.
   void wait() {
     const WithoutGil released;
     const auto begin = Clock::now();

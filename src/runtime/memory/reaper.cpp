@@ -162,7 +162,7 @@ struct Reaper {
   List fresh;           // the objects that have arrived since the last look began
   bool runs = false;    // the thread was started
   bool sleeps = false;  // the thread waits until an object arrives
-  bool urgent = false;  // somebody waits for a look (flush_deferred_frees), so there is no pause
+  bool urgent = false;  // a thread waits for a look (flush_deferred_frees), so there is no pause
   std::uint64_t looks_begun = 0, looks_ended = 0;
   // Only the thread uses them:
   std::list<Group> groups;  // oldest look first

@@ -96,10 +96,10 @@ bool poll_command(const EventState& state, Clock::time_point begin) {
 }
 
 // Whether a wait may use event.wait(). The driver of the CPU copies with the thread that waits, so
-// polling would leave it one thread less.  It must not be used on a queue that other code submits
-// to, or that was ordered after such a queue: that would be a deadlock.  While the command waits
-// for a host task, which may want the GIL, event.wait() keeps libsycl's scheduler locked; and dpctl
-// holds the GIL while it submits, which takes that lock.
+// polling would leave it one thread less.  It must not be used on a queue to which third parties
+// submit, or that was ordered after such a queue: that would be a deadlock.  While the command
+// waits for a host task, which may want the GIL, event.wait() keeps libsycl's scheduler locked; and
+// dpctl holds the GIL while it submits, which takes that lock.
 bool works_with_waiter(const QueueState& state) {
   return state.answers_at_once && is_cpu(state) && !state.shared && !state.follows_others &&
          !is_forked_child();
@@ -127,8 +127,8 @@ bool wait_in_driver(EventState& state) {
 }
 
 // Waits for a command, and returns the text of its error, or "" if it succeeded; nullopt: signals
-// have to be looked for first.  The runtime is not asked to wait for a command of other code,
-// because that would report the errors of the command here, and they belong to that code.
+// have to be handled first.  For a third-party command, the wait does not go through the runtime,
+// which would report here the errors that belong to the third party.
 std::optional<std::string> failure_of(EventState& state, Clock::time_point begin) {
   const RuntimeCall wait("waiting for a command", /*waits=*/true);
   if (!state.queue) {
@@ -345,7 +345,7 @@ bool writes_to(const EventState& copy, const std::byte* data, std::size_t nbytes
 }  // namespace
 
 std::string failure_of_copies(const QueueState& state, const std::byte* data, std::size_t nbytes,
-                              bool told) {
+                              bool mark_reported) {
   std::string failure;
   if (!state.errors) return failure;
   if (is_forked_child()) {
@@ -359,7 +359,7 @@ std::string failure_of_copies(const QueueState& state, const std::byte* data, st
     if (copy->failure.empty() && counts_as_failed) copy->failure = state.errors->failure;
     if (copy->is_done || copy->failure.empty()) continue;
     failure = copy->failure;
-    if (told) copy->abandon();
+    if (mark_reported) copy->abandon();
   }
   return failure;
 }
@@ -370,7 +370,7 @@ void forget_copies_to(const QueueState& state, const std::byte* data, std::size_
   for (const auto& copy : state.errors->begun) {
     if (!writes_to(*copy, data, nbytes)) continue;
     copy->is_target_given_away = true;
-    if (!copy->failure.empty()) copy->abandon();  // nobody else reads it
+    if (!copy->failure.empty()) copy->abandon();  // it has no other reader
   }
 }
 

@@ -3,7 +3,7 @@
 // submission.
 //
 // A command is `pending` until a thread has waited for it, or has dropped its event.  Commands that
-// write or mark are listed, so that a failure is reported to everybody who depends on the command.
+// write or mark are listed, so that a failure reaches everything that depends on the command.
 #pragma once
 
 #include <atomic>
@@ -88,9 +88,9 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
 // Whether this is a forked child and the queue is on a GPU, whose driver may be locked for ever.
 bool belongs_to_parent(const QueueState& state);
 
-// A command of this package, which counts in `pending`; or a command of other code.
+// A command of this package, which counts in `pending`; or a third-party command.
 struct EventState {
-  // Without a queue, the command belongs to other code.
+  // A command without a queue is a third party's.
   EventState(sycl::event event, std::shared_ptr<QueueState> queue,
              std::uint64_t failures = no_failure_counts) noexcept
       : event(std::move(event)), queue(std::move(queue)), failures(failures) {
@@ -120,7 +120,7 @@ struct EventState {
 
   sycl::event event;
   const std::shared_ptr<QueueState> queue;
-  std::shared_ptr<QueueState> noted_on;  // of a command of other code, if the queue is known
+  std::shared_ptr<QueueState> noted_on;  // of a third-party command, if the queue is known
   const int process = process_generation;
   // The number of waits that had failed on the queue when the command was submitted.  If another
   // wait fails, the command counts as failed, unless it only marks.
@@ -166,8 +166,8 @@ Work work_of(const EventState& state, How how);
 // What the runtime says about all work on a queue, under the lock of the queue.
 Work answer_under_lock(const QueueState& state);
 
-// Adds a command of this package to the list of its queue, so that a failure is reported to
-// everybody who depends on the command.  This must happen before any thread waits for the command.
+// Adds a command of this package to the list of its queue, so that a failure reaches everything
+// that depends on the command.  This must happen before any thread waits for the command.
 // There is no list for a queue of a third party.
 void list_command(const std::shared_ptr<EventState>& command);
 // Blocks until the outcome of a command is known.
@@ -179,10 +179,10 @@ std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t le
 void look_at_commands(const QueueState& state, const EventState* last = nullptr);
 
 // The error of finished copies of the queue to these bytes, if it was not reported yet.  In a
-// forked child, a copy that was pending at the fork counts as failed.  `told`: the error counts as
-// reported from now on.
+// forked child, a copy that was pending at the fork counts as failed.  `mark_reported`: the error
+// is reported only this once.
 std::string failure_of_copies(const QueueState& state, const std::byte* data, std::size_t nbytes,
-                              bool told);
+                              bool mark_reported);
 
 // These bytes belong to another block from now on, which the failures of earlier copies of the
 // queue to them do not concern.  Some may not be known yet, because nobody has waited for the copy.

@@ -18,7 +18,7 @@ class Event {
  public:
   Event() = default;
   explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
-  // A copy of the `sycl::event` at an address: a command of other code.
+  // A copy of the `sycl::event` at an address: a third-party command.
   static Event from_address(const void* address);
   explicit operator bool() const noexcept { return state_ != nullptr; }
   // Whether the command is over.  One of the parent of this forked child counts as over.

@@ -303,8 +303,9 @@ void Queue::forget_copies_to(const std::byte* data, std::size_t nbytes) const {
   sycl_ext::forget_copies_to(*state_, data, nbytes);
 }
 
-std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
-  return sycl_ext::failure_of_copies(*state_, data, nbytes, told);
+std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes,
+                                     bool mark_reported) const {
+  return sycl_ext::failure_of_copies(*state_, data, nbytes, mark_reported);
 }
 
 Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {

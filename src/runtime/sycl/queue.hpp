@@ -2,8 +2,9 @@
 // A SYCL queue as the core sees it: it can be waited for, ordered after other work, and copied
 // with.
 //
-// `Queue` is a shared handle.  It records whether other code can submit to the queue.  On a queue
-// to which only this package submits, work is pending only while one of this package's commands is.
+// `Queue` is a shared handle.  It records whether third parties can submit to the queue.  On a
+// queue to which only this package submits, work is pending only while one of this package's
+// commands is.
 //
 // A call that takes the lock of the queue, or can wait, is a RuntimeCall (runtime_call.hpp), and
 // its caller must not hold the GIL. A wait is for events, not for the queue: the v1 Level Zero
@@ -46,10 +47,10 @@ class Queue {
   // two takes a wait on the host.
   bool can_follow(const Queue& other) const;
 
-  // Address of the `sycl::queue`. From now on other code can submit to it.
+  // Address of the `sycl::queue`. From now on third parties can submit to it.
   const void* share() const noexcept;
-  // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule.  From now on other code can
-  // submit to it.
+  // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule.  From now on third parties
+  // can submit to it.
   Owner new_reference() const;
 
   // Whether all submitted work is over.  `unknown` also if a command has failed, because only a
@@ -84,9 +85,10 @@ class Queue {
   static constexpr std::size_t most_copies = 256;
   Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
   // The error of such finished copies to these bytes, if it was not reported yet.  In a forked
-  // child, a copy that was pending at the fork counts as failed.  `told`: the error counts as
-  // reported from now on.
-  std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
+  // child, a copy that was pending at the fork counts as failed.  `mark_reported`: the
+  // error is reported only this once.
+  std::string failure_of_copies(const std::byte* data, std::size_t nbytes,
+                                bool mark_reported) const;
   // These bytes belong to another block from now on, which such errors do not concern.
   void forget_copies_to(const std::byte* data, std::size_t nbytes) const;
   void fill_zero(void* to, std::size_t nbytes) const;

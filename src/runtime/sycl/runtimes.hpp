@@ -22,7 +22,7 @@ std::string file_name(const std::string& path);
 // Whether a file has the name of a SYCL runtime, of any version, in any kind of package.
 bool names_libsycl(const std::string& path);
 
-// The address of a function of a library that other code has loaded, and keeps; nullptr: it is not
+// The address of a function of a library that is already loaded, and stays so; nullptr if it is not
 // loaded, or lacks the function.
 void* loaded_symbol(const char* library, const char* name) noexcept;
 

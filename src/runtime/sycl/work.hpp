@@ -9,7 +9,7 @@ namespace sycl_ext {
 enum class Work : std::uint8_t {
   none,     // all of it is over, and no error is left to report
   pending,  // the runtime says that work goes on
-  unknown,  // the work may go on, or an error may be left: only a wait, or a larger `How`, can tell
+  unknown,  // the work may go on, or an error may be left: only a wait, or a larger `How`, shows
 };
 
 // What the caller can bear.

@@ -64,7 +64,7 @@ def test_stream_that_is_no_queue_is_refused(stream):
 
 def test_host_view_refuses_a_queue():
     view = sx.host_view(sx.zeros(3, usm_type="shared"))
-    with pytest.raises(BufferError, match="takes stream=None"):
+    with pytest.raises(BufferError, match="requires stream=None"):
         view.__dlpack__(stream=dpctl.SyclQueue())
 
 

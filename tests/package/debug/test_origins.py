@@ -83,7 +83,7 @@ dropped = sx.zeros(3).__dlpack__()
 del dropped
 """)  # fmt: skip
     assert said == [
-        "exports that are alive at the exit: 1",
+        "exports that are alive at exit: 1",
         f"  float32, shape (3,), 12 bytes on (14, 0), from {script}:3 in <module>",
     ]
 

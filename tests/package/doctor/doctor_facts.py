@@ -120,7 +120,7 @@ BROKEN = {
         "python -m pip install 'numpy>=1.26'"),
     "an old NumPy":
         (fails("import sycl_ext",
-        "ImportError: sycl_ext needs NumPy >= 1.26, and 1.25.2 is installed; python -m pip ..."),
+        "ImportError: sycl_ext requires NumPy >= 1.26, but 1.25.2 is installed; run ..."),
         "runtime", "numpy is missing or too old", "python -m pip install 'numpy>=1.26'"),
     "dpctl is not installed": (fails("import sycl_ext",
         "ModuleNotFoundError: No module named 'dpctl'"), "runtime", "dpctl is not installed",
@@ -248,7 +248,7 @@ BROKEN = {
         user=replace(ADA, groups_at_login=("render",))), "permission", "after this session began",
         "newgrp render"),
     "in the group, and kept out": (well(nodes=(CLOSED,)), "permission",
-        "render may open it, and something else forbids it", "getfacl /dev/dri/renderD128"),
+        "render may open it, but something else forbids it", "getfacl /dev/dri/renderD128"),
     "a group of the host": (well(nodes=(replace(CLOSED, group="109"),), user=ADA), "permission",
         "group 109", "docker run --device /dev/dri --group-add 109 IMAGE"),
     "a mode that lets nobody in": (well(nodes=(replace(CLOSED, mode="crw-------"),)), "permission",

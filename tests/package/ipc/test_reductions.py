@@ -38,4 +38,4 @@ def test_sender_waits_at_its_end_for_the_receiver():
 def test_sender_ends_without_a_receiver_and_both_say_so():
     (error,), warned = run("never_received")
     assert re.search("it has ended.*; keep it until the memory is opened, or send a copy", error)
-    assert "1 of the arrays that it has sent were not received in 0.2 s" in warned
+    assert "1 of the arrays that it sent were not received within 0.2 s" in warned

@@ -108,7 +108,7 @@ def test_session_without_a_device_skips_with_the_reason(tmp_path):
     text = FILE
     seen, output = outcomes(tmp_path, text, ONEAPI_DEVICE_SELECTOR="level_zero:0")
     assert set(seen.values()) == {"SKIPPED"}, output
-    assert "there is no SYCL device; `python -m sycl_ext doctor` says why" in output
+    assert "there is no SYCL device; `python -m sycl_ext doctor` explains why" in output
 
 
 def test_fixtures_of_a_project_win(tmp_path):

@@ -80,7 +80,7 @@ def test_cpu_device_of_any_id_can_be_asked_for() -> None:
         assert np.asarray(sx.exchange(tensor, (1, device_id), copy=False)).tolist() == [0, 0, 0]
         view = sx.from_dlpack(tensor.__dlpack__(dl_device=(1, device_id), max_version=(1, 0)))
         assert view.ptr == tensor.ptr
-        with pytest.raises(BufferError, match="takes stream=None"):
+        with pytest.raises(BufferError, match="requires stream=None"):
             tensor.__dlpack__(dl_device=(1, device_id), stream=-1)
     with pytest.raises(BufferError, match="no such device"):
         tensor.__dlpack__(dl_device=(3, 0))

@@ -41,7 +41,7 @@ def test_dtype_that_is_not_exchanged_is_a_buffer_error(dtype):
         *(sx.from_dlpack, sx.as_tensor, sx.host_view, sx.empty(3).copy_from),
         *(lambda x: sx.exchange(x, np), lambda x: sx.from_dlpack(x, device=[0])),
     ):
-        with pytest.raises(BufferError, match="byte order|is not exchanged") as caught:
+        with pytest.raises(BufferError, match="byte order|is not supported") as caught:
             take(x)
         assert type(caught.value) is BufferError
     assert sx.explain(x, np).error is BufferError

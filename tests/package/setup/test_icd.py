@@ -222,7 +222,7 @@ except sx.SyclError as error:
 
 def test_advice_without_a_device_names_the_next_step():
     assert icd.no_device_advice("listed before", DRIVER) == "listed before"
-    assert icd.no_device_advice("", DRIVER) == "`python -m sycl_ext doctor` says why"
+    assert icd.no_device_advice("", DRIVER) == "`python -m sycl_ext doctor` explains why"
     assert icd.INSTALL_CPU in icd.no_device_advice("", None)
 
 

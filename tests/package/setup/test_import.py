@@ -91,7 +91,7 @@ def test_import_after_an_interrupted_one_works():
 def test_numpy_that_is_too_old_is_named(version, monkeypatch):
     monkeypatch.setattr(np, "__version__", version)
     if version == "1.25.2":
-        with pytest.raises(ImportError, match=r"needs NumPy >= 1.26, and 1.25.2 is .*-m pip"):
+        with pytest.raises(ImportError, match=r"requires NumPy >= 1.26, but 1.25.2 is .*-m pip"):
             startup.require_numpy()
     else:
         startup.require_numpy()

@@ -137,7 +137,7 @@ def test_tensor_of_several_elements_or_none_is_no_number(shape, usm_type):
     tensor = sx.zeros(shape, "uint8", usm_type=usm_type)
     for x in (tensor, sx.host_view(tensor)):
         for call in (int, float, complex):
-            with pytest.raises(TypeError, match=f"one element, and this one has {tensor.size}"):
+            with pytest.raises(TypeError, match=f"one element, but this one has {tensor.size}"):
                 call(x)
         with pytest.raises(TypeError, match=re.escape(str(shape))):
             operator.index(x)

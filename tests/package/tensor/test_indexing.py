@@ -126,7 +126,7 @@ def test_numpy_integers_are_integers():
         (3, "index 3.*axis 0.*3 elements"),
         ((0, -5), "index -5.*axis 1.*4 elements"),
         ((0, 0, 0), "3 indices.*2 dimensions"),
-        ((..., ...), "one ellipsis"),
+        ((..., ...), "only one ellipsis"),
     ],
 )
 def test_messages(key, words):

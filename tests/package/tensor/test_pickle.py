@@ -234,7 +234,7 @@ def test_pickle_of_a_device_names_the_way_out():
 def test_pickle_of_a_missing_device_arrives_on_the_default():
     load, arguments = fields_of()
     arguments[6] = ("opencl", "accelerator", 0, (), b"", b"")
-    with pytest.warns(UserWarning, match="on opencl:accelerator:0, which this process does not"):
+    with pytest.warns(UserWarning, match="on opencl:accelerator:0, which is not available"):
         assert load(*arguments).device is sx.device()
 
 
@@ -271,15 +271,15 @@ LIES = {
     "shape, a list": (2, [2, 3], "not a tuple"),
     "negative": (2, (-2, -3), "the shape is"),
     "float": (2, (2.0, 3), "the shape is"),
-    "more than the buffer": (2, (2, 4), "12 bytes, and dtype and shape ask for 16"),
-    "less than the buffer": (2, (2, 2), "12 bytes, and dtype and shape ask for 8"),
+    "more than the buffer": (2, (2, 4), "12 bytes, but its dtype and shape require 16"),
+    "less than the buffer": (2, (2, 2), "12 bytes, but its dtype and shape require 8"),
     "overflow": (2, (1 << 62, 1 << 62), "exceeds the address"),
     "overflow to the right number": (2, (1 << 32, (1 << 32) + 6), "exceeds the address"),
     "empty and huge": (2, (0, 1 << 63), "the shape is"),
     "axes twice": (3, (0, 0), "not an order of 2 axes"),
     "axes out of range": (3, (0, 2), "not an order of 2 axes"),
     "axes, a list": (3, [0, 1], "order of the axes"),
-    "axes left out": (3, (0,), "12 bytes, and dtype and shape ask for 4"),
+    "axes left out": (3, (0,), "12 bytes, but its dtype and shape require 4"),
     "usm_type": (4, "magic", "usm_type is"),
     "usm_type, a list": (4, ["host"], "usm_type is"),
     "readonly": (5, 1, "readonly is 1"),

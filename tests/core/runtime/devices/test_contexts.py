@@ -225,7 +225,7 @@ def test_pointer_is_found_among_many_contexts():
         ({"ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"}, ["card is one root device"]),
         ({"ZE_FLAT_DEVICE_HIERARCHY": "flat"}, ["=FLAT: each tile"]),
         ({"ZE_FLAT_DEVICE_HIERARCHY": "COMBINED"}, ["=COMBINED: each tile"]),
-        ({"ZE_FLAT_DEVICE_HIERARCHY": "tree"}, ["tree is none of FLAT, COMPOSITE, COMBINED"]),
+        ({"ZE_FLAT_DEVICE_HIERARCHY": "tree"}, ["tree is not one of FLAT, COMPOSITE, COMBINED"]),
         ({"ZE_AFFINITY_MASK": "1,3"}, ["FLAT", "MASK=1,3 leaves only .*first one that is left$"]),
         (
             {"ZE_AFFINITY_MASK": "0.1,1", "ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"},
