@@ -76,14 +76,15 @@ def _bytes_of_small_elements(x: Any) -> str:
 
 def _of_torch() -> Iterator[WayOut]:
     """Yield the rows of torch, in the order in which the states of a tensor hide each other."""
-    many = "a nested tensor holds several tensors: pass x.to_padded_tensor(0.0), or each of "
-           "x.unbind()"
+    many = (
+        "a nested tensor holds several tensors: pass x.to_padded_tensor(0.0), or each of x.unbind()"
+    )
     for classes, text in {
         "MaskedTensor": "a masked tensor is two tensors: pass x.get_data(), and x.get_mask()",
         "FakeTensor": "a fake tensor has no memory: pass torch.zeros(x.shape, dtype=x.dtype), made "
         "outside its FakeTensorMode",
         "DTensor": "a distributed tensor is spread over processes: pass x.to_local(), the part "
-                   "of this process",
+        "of this process",
         "AsyncCollectiveTensor": "a collective operation has not ended: pass x.wait()",
         "FunctionalTensor": "a functional tensor has no memory: pass "
         "torch._from_functional_tensor(x.elem)",
@@ -153,7 +154,11 @@ WAYS_OUT: tuple[WayOut, ...] = (
         test=lambda x: len(x.sharding.device_set) > 1,
     ),
     WayOut("tensorflow", _SYMBOLIC, "SymbolicTensor|Tensor"),
-    WayOut("tensorflow", "a ragged tensor has rows of different lengths: pass x.to_tensor()", "RaggedTensor"),
+    WayOut(
+        "tensorflow",
+        "a ragged tensor has rows of different lengths: pass x.to_tensor()",
+        "RaggedTensor",
+    ),
     WayOut("tensorflow", "pass tensorflow.sparse.to_dense(x)", "SparseTensor"),
     WayOut("tensorflow", "pass tensorflow.convert_to_tensor(x)", "IndexedSlices"),
     WayOut(
@@ -169,8 +174,9 @@ WAYS_OUT: tuple[WayOut, ...] = (
     ),
     WayOut(
         "xarray",
-        lambda x: f"a dataset holds several arrays: pass x[{next(iter(x.data_vars))!r}].data, or "
-                  "another",
+        lambda x: (
+            f"a dataset holds several arrays: pass x[{next(iter(x.data_vars))!r}].data, or another"
+        ),
         "Dataset",
         test=lambda x: len(x.data_vars),
     ),

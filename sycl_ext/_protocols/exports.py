@@ -26,9 +26,7 @@ def export(
     label = asked or tensor.__dlpack_device__()
     named = resolve(label)
     if named.is_host and stream is not None:
-        raise BufferError(
-            f"stream is {stream!r}; an export to the host, (1, 0), requires stream=None"
-        )
+        raise BufferError(f"stream is {stream!r}; an export to the host requires stream=None")
     if named.native is not None and stream is not None and not is_int(stream):
         raise TypeError(
             f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
