@@ -311,7 +311,7 @@ CASES = {
     "len": {"no axes": (lambda: len(sx.zeros(())), TypeError, "0-dimensional")},
     "Tensor.__getitem__": {
         "out of range": (lambda: tensor()[2], IndexError, "index 2.*axis 0 with size 2"),
-        "too many": (lambda: tensor()[0, 0, 0], IndexError, "3 indices"),
+        "too many": (lambda: tensor()[0, 0, 0], IndexError, "but 3 were indexed"),
         "a list": (lambda: tensor()[[0, 1]], IndexError, "list"),
         "a mask": (lambda: tensor()[np.ones((2, 3), bool)], IndexError, "ndarray"),
         "a string": (lambda: tensor()["x"], IndexError, "str"),
@@ -325,9 +325,9 @@ CASES = {
         "no axes": (lambda: tensor().transpose("x"), TypeError, "axis is 'x'"),
     },
     "Tensor.squeeze": {
-        "not one": (lambda: tensor().squeeze(0), ValueError, "axis 0 has length 2"),
+        "not one": (lambda: tensor().squeeze(0), ValueError, "axis 0, which has length 2"),
         "no such axis": (lambda: tensor().squeeze(-3), ValueError, "out of bounds"),
-        "an axis twice": (lambda: tensor().reshape(1, 6).squeeze((0, -2)), ValueError, "twice"),
+        "an axis twice": (lambda: tensor().reshape(1, 6).squeeze((0, -2)), ValueError, "repeats an axis"),
         "no axis": (lambda: tensor().squeeze("x"), TypeError, "axis is 'x'"),
     },
     "Tensor.reshape": {
