@@ -56,20 +56,27 @@ std::vector<Lookup> read_lookups(PyObject* target) {
   return all;
 }
 
+// The dictionary in which the value of a lookup stands (borrowed); nullptr: the holder computes it.
+PyObject* names_of(PyObject* holder) {
+  if (PyDict_CheckExact(holder)) return holder;
+  return PyModule_CheckExact(holder) ? PyModule_GetDict(holder) : nullptr;
+}
+
+// The value in that dictionary (borrowed); nullptr: a module may still compute it.
+PyObject* stored_value(const Lookup& lookup) {
+  PyObject* const holder = lookup.holder.get();
+  PyObject* const names = names_of(holder);
+  if (!names) return nullptr;
+  PyObject* const value = PyDict_GetItemWithError(names, lookup.name.get());
+  if (!value && PyErr_Occurred()) throw PythonError();
+  return !value && names == holder ? Py_None : value;
+}
+
 // A new reference to the value now; None: there is none.
 PyRef value_now(const Lookup& lookup) {
-  PyObject* const holder = lookup.holder.get();
-  const bool is_dict = PyDict_CheckExact(holder);
-  PyObject* const names = is_dict                       ? holder
-                          : PyModule_CheckExact(holder) ? PyModule_GetDict(holder)
-                                                        : nullptr;
-  if (names) {
-    PyObject* const value = PyDict_GetItemWithError(names, lookup.name.get());
-    if (value) return PyRef(Py_NewRef(value));
-    if (PyErr_Occurred()) throw PythonError();
-  }
-  PyRef value(is_dict ? nullptr : PyObject_GetAttr(holder, lookup.name.get()));
-  if (!value && PyErr_Occurred()) (void)take_exception();
+  if (PyObject* const stored = stored_value(lookup)) return PyRef(Py_NewRef(stored));
+  PyRef value(PyObject_GetAttr(lookup.holder.get(), lookup.name.get()));
+  if (!value) (void)take_exception();
   return value ? std::move(value) : PyRef(Py_NewRef(Py_None));
 }
 
@@ -119,11 +126,22 @@ bool is_current(const Target& target) {
   return true;
 }
 
+// Whether a target is seen to be out of date. Only values that stand in a dictionary are compared:
+// a library that is called may raise, and its exception belongs to the exchanges with it.
+bool is_outdated(const Target& target) {
+  if (target.entries != entries_so_far()) return true;
+  for (const Lookup& lookup : target.lookups) {
+    PyObject* const stored = lookup.asked ? nullptr : stored_value(lookup);
+    if (stored && stored != lookup.value.get()) return true;
+  }
+  return false;
+}
+
 // Forgets the targets that are out of date: the objects that they keep alive may be large.
 void forget_old() {
   for (std::size_t i = 0; i < lines().size(); ++i) {
     const std::shared_ptr<Target> line = lines()[i];
-    if (!line || is_current(*line)) continue;
+    if (!line || !is_outdated(*line)) continue;
     std::shared_ptr<Target> dropped;  // dropped last, because that may run Python
     if (lines()[i] == line) dropped = std::exchange(lines()[i], nullptr);
   }

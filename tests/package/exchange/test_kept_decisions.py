@@ -347,3 +347,23 @@ def test_elements_of_less_than_a_byte_are_refused_each_time():
             sx.exchange(tensor, np)
         assert sx.explain(tensor, np).error is not None
         assert sx.exchange(tensor.view(torch.uint8), np).tolist() == [0, 1, 2, 3]
+
+
+def test_failing_library_does_not_end_exchanges_with_others(library, monkeypatch):
+    from_dlpack = library.__dict__.pop("from_dlpack")
+    failures = []
+
+    def compute_attribute(name):
+        if failures:
+            raise failures[0]
+        return from_dlpack
+
+    library.__getattr__ = compute_attribute
+    assert type(sx.exchange(usm(), library)) is np.ndarray
+    failures.append(ImportError("an optional package is missing"))
+    other = types.ModuleType("other_library")
+    other.from_dlpack = from_dlpack
+    monkeypatch.setitem(sys.modules, other.__name__, other)
+    assert type(sx.exchange(usm(), other)) is np.ndarray
+    with pytest.raises(ImportError, match="an optional package is missing"):
+        sx.exchange(usm(), library)
