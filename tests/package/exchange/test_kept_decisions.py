@@ -355,12 +355,12 @@ def test_failing_library_does_not_end_exchanges_with_others(library, monkeypatch
 
     def compute_attribute(name):
         if failures:
-            raise failures[0]
+            raise ImportError(failures[0])
         return from_dlpack
 
     library.__getattr__ = compute_attribute
     assert type(sx.exchange(usm(), library)) is np.ndarray
-    failures.append(ImportError("an optional package is missing"))
+    failures.append("an optional package is missing")
     other = types.ModuleType("other_library")
     other.from_dlpack = from_dlpack
     monkeypatch.setitem(sys.modules, other.__name__, other)
