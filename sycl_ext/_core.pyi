@@ -487,9 +487,6 @@ def set_hooks(
     fields: dict[str, Any],
     /,
     *,
-    copy_refused_error: type[Exception],
-    sycl_error: type[Exception],
-    is_refusal: Callable[[Exception], bool],
     rules: dict[str, tuple[str, ...]],
     trace: bool,
 ) -> None:

@@ -21,34 +21,23 @@ void bind_hooks(py::module_& m) {
                                    const py::bytes& driver) {  // paths need not be UTF-8
     sycl_ext::set_no_device_advice(advice, driver);
   });
-  const auto set_hooks = [](const py::dict& fields, const py::object& copy_refused_error,
-                            const py::object& sycl_error, const py::object& is_refusal,
-                            const py::dict& rules, bool trace) {
+#define SYCL_EXT_TAKE(name) sycl_ext::hooks.name = py::object(fields[#name]).release().ptr()
+  const auto set_hooks = [](const py::dict& fields, const py::dict& rules, bool trace) {
     using sycl_ext::hooks;
-#define SYCL_EXT_TAKE(name) hooks.name = py::object(fields[#name]).release().ptr()
     SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
-#undef SYCL_EXT_TAKE
     hooks.trace = trace;
     // An export through the table would bypass Python, which writes the log.
     auto* const base = reinterpret_cast<PyObject*>(sycl_ext::tensor_base_type());
     if (trace) py::delattr(base, "__dlpack_c_exchange_api__");
     sycl_ext::end_directly(hooks.tensor_class);
     sycl_ext::end_directly(hooks.host_view_class);
-    using Kind = sycl_ext::Error::Kind;
-    sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
-    sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
-    sycl_ext::is_refusal = is_refusal.inc_ref().ptr();
     sycl_ext::set_rules(rules);
   };
-  m.def("set_hooks", set_hooks, py::arg("fields"), py::pos_only(), py::kw_only(),
-        py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("is_refusal"),
-        py::arg("rules"), py::arg("trace"));
-  m.def("set_exchange_hooks", [](const py::dict& fields) {
-    const auto take = [&fields](const char* name) {
-      return py::object(fields[name]).release().ptr();
-    };
-    sycl_ext::exchange_hooks = {take("read_target"), take("decide"), take("run_attempts")};
-  });
+  m.def("set_hooks", set_hooks, py::arg("fields"), py::pos_only(), py::kw_only(), py::arg("rules"),
+        py::arg("trace"));
+  m.def("set_exchange_hooks",
+        [](const py::dict& fields) { SYCL_EXT_EXCHANGE_HOOKS(SYCL_EXT_TAKE); });
+#undef SYCL_EXT_TAKE
   m.def("require_same_memory", [](const py::object& array, const py::object& handed) {
     sycl_ext::require_same_memory(array.ptr(), handed.ptr());
   });

@@ -155,8 +155,8 @@ std::shared_ptr<Target> target_of(const ExchangeRequest& request) {
   }
   auto target = std::make_shared<Target>();
   target->entries = entries_so_far();  // read first, so that a new entry counts as later
-  target->object = checked(PyObject_CallFunctionObjArgs(
-      exchange_hooks.read_target, request.consumer, request.device, request.usm_type, nullptr));
+  target->object = checked(PyObject_CallFunctionObjArgs(hooks.read_target, request.consumer,
+                                                        request.device, request.usm_type, nullptr));
   if (is_true(attribute(target->object.get(), "kept"))) {
     target->consumer.reset(Py_NewRef(request.consumer));
     target->device.reset(Py_NewRef(request.device));
@@ -190,9 +190,9 @@ Decided decide_exchange(PyObject* x, const ExchangeRequest& request) {
   const std::uint64_t key = key_of(facts) << 3 | copy << 1 | host_copy;
   const auto known = target->decisions.find(key);
   if (known != target->decisions.end()) return {std::move(source), known->second};
-  std::shared_ptr<const Decision> made = read_decision(checked(PyObject_CallFunctionObjArgs(
-      exchange_hooks.decide, target->object.get(), py::cast(facts).ptr(), request.copy,
-      request.host_copy, nullptr)));
+  std::shared_ptr<const Decision> made = read_decision(checked(
+      PyObject_CallFunctionObjArgs(hooks.decide, target->object.get(), py::cast(facts).ptr(),
+                                   request.copy, request.host_copy, nullptr)));
   if (!is_true(attribute(made->object.get(), "kept"))) return {std::move(source), std::move(made)};
   if (target->decisions.size() >= max_decisions) {
     const auto dropped = std::exchange(target->decisions, {});

@@ -14,12 +14,6 @@
 
 namespace sycl_ext {
 
-// The Python functions that make a decision, and that carry it out if the core does not.
-struct ExchangeHooks {
-  PyObject *read_target = nullptr, *decide = nullptr, *run_attempts = nullptr;
-};
-inline ExchangeHooks exchange_hooks;
-
 // The arguments of `exchange` after the array (borrowed).
 struct ExchangeRequest {
   PyObject* consumer;

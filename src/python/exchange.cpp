@@ -71,7 +71,7 @@ PyObject* exchange(PyObject* x, const ExchangeRequest& request) {
     }
     refusal = take_exception();
   }
-  return PyObject_CallFunctionObjArgs(exchange_hooks.run_attempts, decided.source.get(),
+  return PyObject_CallFunctionObjArgs(hooks.run_attempts, decided.source.get(),
                                       decision.object.get(), request.copy, refusal.get(), nullptr);
 }
 

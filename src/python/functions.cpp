@@ -176,7 +176,7 @@ PyObject* host_view(PyObject*, const Call& call) {
                          reinterpret_cast<PyTypeObject*>(hooks.host_view_class));
     }
   }
-  return PyObject_CallFunctionObjArgs(hooks.host_view_slowly, x, copy, nullptr);
+  return PyObject_CallFunctionObjArgs(hooks.continue_host_view, x, copy, nullptr);
 }
 
 PyObject* to_numpy(PyObject* self, const Call& call) {
@@ -198,7 +198,7 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
     const PyRef host(wrap_tensor(copy_to_host(tensor)));
     return host ? ndarray_over(host.get()) : nullptr;
   }
-  return PyObject_CallFunctionObjArgs(hooks.to_numpy_slowly, self, copy, wait, nullptr);
+  return PyObject_CallFunctionObjArgs(hooks.continue_to_numpy, self, copy, wait, nullptr);
 }
 
 PyObject* to_device(PyObject* self, const Call& call) {
@@ -214,8 +214,8 @@ PyObject* to_device(PyObject* self, const Call& call) {
         view_in_place(self, {/*dlpack_only=*/false, /*in_place=*/false, copy, device, usm_type});
     if (view) return view.release();
   }
-  return PyObject_CallFunctionObjArgs(hooks.to_device_slowly, self, device, stream, copy, usm_type,
-                                      nullptr);
+  return PyObject_CallFunctionObjArgs(hooks.continue_to_device, self, device, stream, copy,
+                                      usm_type, nullptr);
 }
 
 // ---- __dlpack__ ---------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
       return make_capsule(tensor, *versioned, std::move(options));
     }
   }
-  return PyObject_CallFunctionObjArgs(hooks.export_slowly, self, stream, max_version, dl_device,
+  return PyObject_CallFunctionObjArgs(hooks.continue_export, self, stream, max_version, dl_device,
                                       copy, nullptr);
 }
 
@@ -320,7 +320,7 @@ PyObject* make_new(PyObject*, const Call& call) {
   const long kind = usm_type == device_usm ? 0 : look_up(hooks.usm_kinds, usm_type);
   const long id = device == Py_None ? 0 : look_up(hooks.device_ids, device);
   if (ndim < 0 || index < 0 || kind < 0 || id < 0 || order != c_order) {
-    return PyObject_CallFunctionObjArgs(hooks.new_tensor_slowly, shape, dtype, usm_type, device,
+    return PyObject_CallFunctionObjArgs(hooks.continue_new_tensor, shape, dtype, usm_type, device,
                                         order, zero ? Py_True : Py_False, nullptr);
   }
   const Entry& entry = device == Py_None ? default_entry() : entry_at(static_cast<int>(id));

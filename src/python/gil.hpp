@@ -11,6 +11,7 @@
 
 #include "base/forced_unwind.hpp"
 #include "base/host.hpp"
+#include "python/hooks.hpp"
 
 namespace sycl_ext {
 
@@ -122,9 +123,6 @@ auto with_gil(const Ask& ask, const Otherwise& otherwise) -> decltype(ask()) {
   return otherwise();
 }
 
-// is_refusal of sycl_ext/_negotiation/errors.py, which `set_hooks` passes.
-inline PyObject* is_refusal = nullptr;
-
 // Takes the exception that is set, as an object, if it is a third party's refusal.  Any other
 // exception stays set, and PythonError is thrown.
 inline PyRef take_exception() {
@@ -137,7 +135,7 @@ inline PyRef take_exception() {
   // The common answer, without a call of Python.
   if (Py_IS_TYPE(value, reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) return error;
   const PyRef answer(
-      hang_at_thread_end([value] { return PyObject_CallOneArg(is_refusal, value); }));
+      hang_at_thread_end([value] { return PyObject_CallOneArg(hooks.is_refusal, value); }));
   if (!answer) throw PythonError();
   if (answer.get() == Py_True) return error;
   PyErr_Restore(owned_type.release(), error.release(), owned_traceback.release());

@@ -129,11 +129,11 @@ struct Asked {
 
 // Calls Python for every import that is not made here.  Python empties the list of refusals,
 // because an exception in it would form a cycle with the frames that hold the list.
-PyObject* import_slowly(PyObject* x, const ImportRequest& request, const Asked& asked = {}) {
+PyObject* continue_import(PyObject* x, const ImportRequest& request, const Asked& asked = {}) {
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
   const PyRef refusals(asked.refusal ? Py_BuildValue("[O]", asked.refusal) : PyList_New(0));
   if (!refusals) return nullptr;
-  return PyObject_CallFunctionObjArgs(hooks.import_slowly, x, asked.view, refusals.get(),
+  return PyObject_CallFunctionObjArgs(hooks.continue_import, x, asked.view, refusals.get(),
                                       flag(asked.table), flag(request.dlpack_only),
                                       flag(request.in_place), request.copy, request.device,
                                       request.usm_type, nullptr);
@@ -173,7 +173,7 @@ PyObject* meet_request(PyObject* x, PyRef object, ImportRequest request, bool co
                             (tensor.size() == 0 && tensor.memory->kind == UsmKind::device);
   if (is_there && !may_be_wrong) return object.release();
   if (copied && request.copy == Py_True) request.copy = Py_None;
-  return import_slowly(x, request, {object.get()});
+  return continue_import(x, request, {object.get()});
 }
 
 PyObject* meet_request(PyObject* x, Imported&& imported, const ImportRequest& request) {
@@ -183,10 +183,10 @@ PyObject* meet_request(PyObject* x, Imported&& imported, const ImportRequest& re
 
 PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   if (request.in_place) {
-    return tensor_of(x).on_host ? import_slowly(x, request) : Py_NewRef(x);
+    return tensor_of(x).on_host ? continue_import(x, request) : Py_NewRef(x);
   }
   PyRef view = view_in_place(x, request);
-  return view ? view.release() : import_slowly(x, request);
+  return view ? view.release() : continue_import(x, request);
 }
 
 }  // namespace
@@ -229,7 +229,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   // A capsule is consumed only after device= was read, so that a wrong device= does not use it up.
   const bool is_for_python =
       (is_capsule && request.device != Py_None) || PyList_Check(request.device) || hooks.trace;
-  if (is_for_python) return import_slowly(x, request);
+  if (is_for_python) return continue_import(x, request);
   if (has_our_dlpack(x)) return import_tensor(x, request);
   ImportOptions options;
   options.find_usm = true;
@@ -238,7 +238,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   if (is_capsule) return meet_request(x, consume_capsule(x, options), request);
   const ProducerClass producer = producer_class(Py_TYPE(x));
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
-  if (!(producer.facts & needed)) return import_slowly(x, request);
+  if (!(producer.facts & needed)) return continue_import(x, request);
   if (std::optional<Imported> imported = import_through_api(x, producer, options)) {
     // A copy by the table is refused here.  The Python protocol can forbid the copy in advance.
     const bool refused = imported->copied && request.copy == Py_False;
@@ -252,7 +252,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   Asked asked;
   asked.refusal = refusal.get();
   asked.table = producer.table;
-  return import_slowly(x, request, asked);
+  return continue_import(x, request, asked);
 }
 
 }  // namespace sycl_ext

@@ -4,8 +4,8 @@
 //
 // https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
 //
-// All other imports are one call of Python, which tries the protocols in their order: import_slowly
-// in sycl_ext/_protocols/imports.py.
+// All other imports are one call of Python, which tries the protocols in their order:
+// continue_import in sycl_ext/_protocols/imports.py.
 #pragma once
 
 #include "python/tensor_object.hpp"

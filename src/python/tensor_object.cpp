@@ -256,12 +256,30 @@ const Tensor& tensor_of(PyObject* object) {
   return cast(object)->tensor;
 }
 
-PyObject*& error_class(Error::Kind kind) noexcept {
-  static std::array<PyObject*, 7> classes{PyExc_BufferError, PyExc_BufferError, PyExc_TypeError,
-                                          PyExc_ValueError,  PyExc_IndexError,  PyExc_MemoryError,
-                                          PyExc_RuntimeError};
-  return classes[static_cast<std::size_t>(kind)];
+namespace {
+
+// The class of the exception for a kind of error; before the package has passed its own, the base.
+PyObject* error_class(Error::Kind kind) noexcept {
+  switch (kind) {
+    case Error::Kind::buffer:
+      return PyExc_BufferError;
+    case Error::Kind::copy_refused:
+      return hooks.copy_refused_error ? hooks.copy_refused_error : PyExc_BufferError;
+    case Error::Kind::type:
+      return PyExc_TypeError;
+    case Error::Kind::value:
+      return PyExc_ValueError;
+    case Error::Kind::index:
+      return PyExc_IndexError;
+    case Error::Kind::memory:
+      return PyExc_MemoryError;
+    case Error::Kind::runtime:
+      break;
+  }
+  return hooks.sycl_error ? hooks.sycl_error : PyExc_RuntimeError;
 }
+
+}  // namespace
 
 void set_python_error() noexcept {
   try {

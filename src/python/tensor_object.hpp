@@ -9,37 +9,9 @@
 
 #include "base/error.hpp"
 #include "python/capsule.hpp"
+#include "python/hooks.hpp"
 
 namespace sycl_ext {
-
-// The functions and objects of the Python package that the core uses.  The package passes them when
-// it is imported (sycl_ext/_tensor/hooks.py), each by its name here.  docs/develop/design.md has a
-// table of them ("Calls of the core").
-struct Hooks {
-#define SYCL_EXT_HOOKS(hook) \
-  hook(import_slowly);       \
-  hook(export_slowly);       \
-  hook(host_view_slowly);    \
-  hook(to_numpy_slowly);     \
-  hook(new_tensor_slowly);   \
-  hook(to_device_slowly);    \
-  hook(facts_of_class);      \
-  hook(shared_queue);        \
-  hook(numpy_dtype);         \
-  hook(make_room);           \
-  hook(tensor_class);        \
-  hook(host_view_class);     \
-  hook(device_class);        \
-  hook(device_ids);          \
-  hook(dtype_indices);       \
-  hook(usm_kinds)
-#define SYCL_EXT_DECLARE(name) PyObject* name = nullptr
-  SYCL_EXT_HOOKS(SYCL_EXT_DECLARE);
-#undef SYCL_EXT_DECLARE
-  // Whether a log is written: then every exchange goes through Python, which writes it.
-  bool trace = false;
-};
-inline Hooks hooks;
 
 // Functions of files above this one that give instances their methods.
 struct TensorSlots {
@@ -90,9 +62,5 @@ Result guarded(Result failed, Body&& body) noexcept {
     return failed;
   }
 }
-
-// The Python class of each kind of Error.  The package sets two of them itself (copy_refused,
-// runtime).
-PyObject*& error_class(Error::Kind kind) noexcept;
 
 }  // namespace sycl_ext

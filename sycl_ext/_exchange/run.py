@@ -63,7 +63,7 @@ def run_attempts(
             return _finish(target.then, array)
         raise _final_error(source, target, refused, refusals)
     finally:
-        refusals.clear()  # as in `import_slowly`
+        refusals.clear()  # as in `continue_import`
 
 
 def _from(begin: int, decision: Decision) -> Iterator[Attempt]:

@@ -193,7 +193,7 @@ DLPACK_STEPS: Final[tuple[Step, ...]] = (
 STEPS: Final = (*FIRST_STEPS, *DLPACK_STEPS)
 
 
-def import_slowly(*question: Any) -> _core.TensorBase:
+def continue_import(*question: Any) -> _core.TensorBase:
     """Make all imports but plain views, by the first step that has an answer.
 
     `question` has the first fields of `Import`. The list of refusals is emptied at the end: an

@@ -59,4 +59,4 @@ def _import_to_first(
             f"none of the {len(devices)} devices can be used: {reasons}"
         ) from refusals[0]
     finally:
-        refusals.clear()  # as in `import_slowly`
+        refusals.clear()  # as in `continue_import`

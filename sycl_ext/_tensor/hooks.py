@@ -17,7 +17,7 @@ from sycl_ext._tensor import async_copy, host_view, tensor
 
 def connect() -> None:
     """Pass the core the functions that it calls, and warn of known problems in this process."""
-    # The fields of ``Hooks`` in ``src/python/tensor_object.hpp``.
+    # The fields of ``Hooks`` in ``src/python/hooks.hpp``.
     fields = {
         "tensor_class": tensor.Tensor,
         "host_view_class": host_view.HostView,
@@ -29,18 +29,18 @@ def connect() -> None:
         "make_room": memory_use.make_room,
         "facts_of_class": producer_facts.facts_of_class,
         "shared_queue": device.shared_queue,
-        "import_slowly": imports.import_slowly,
-        "export_slowly": exports.export,
-        "host_view_slowly": host_view.make_host_view,
-        "to_numpy_slowly": async_copy.to_numpy,
-        "new_tensor_slowly": tensor.new_tensor,
-        "to_device_slowly": moving.to_device,
+        "continue_import": imports.continue_import,
+        "continue_export": exports.export,
+        "continue_host_view": host_view.make_host_view,
+        "continue_to_numpy": async_copy.to_numpy,
+        "continue_new_tensor": tensor.new_tensor,
+        "continue_to_device": moving.to_device,
+        "is_refusal": is_refusal,
+        "copy_refused_error": CopyRefusedError,
+        "sycl_error": SyclError,
     }
     _core.set_hooks(
         fields,
-        copy_refused_error=CopyRefusedError,
-        sycl_error=SyclError,
-        is_refusal=is_refusal,
         rules={
             name: tuple(route.name for route in rules.RULES[rules.Relation[name]])
             for name in _core.RELATIONS
