@@ -157,7 +157,7 @@ def test_unknown_xpu_number_is_refused():
         ),
         (torch.device("xpu", 3), ValueError, "'xpu:3', but no root device matches"),
         (torch.device("cpu"), ValueError, "the host.*host_view"),
-        (torch.device("cuda", 0), ValueError, "only 'xpu'"),
+        (torch.device("cuda", 0), ValueError, "is 'xpu'"),
         (-1, ValueError, "no device -1.*0 to"),
         (1_000_000, ValueError, "no device 1000000.*0 to"),
         (2**40, ValueError, "41 bits is not a device id"),

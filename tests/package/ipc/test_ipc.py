@@ -147,7 +147,7 @@ def test_wrong_arguments():
             sx.ipc.open(b"handle", **half)
     with pytest.raises(TypeError, match="contains its shape and dtype"):
         sx.ipc.open(sx.ipc.handle(shared()), shape=24)
-    with pytest.raises(ValueError, match="is not empty"):
+    with pytest.raises(ValueError, match="an empty array"):
         sx.ipc.open(b"handle", device="cpu", shape=0)
     with pytest.raises(BufferError, match="inter-process handles"):
         _core.IpcExport(sx.zeros(3))
@@ -377,7 +377,7 @@ def test_descriptor_of_another_file_is_refused(tmp_path):
         for file in (read_end, plain, unsealed):
             status = os.fstat(file)
             key = shared_memory.BlockKey(os.getpid(), file, status.st_dev, status.st_ino)
-            with pytest.raises(BufferError, match=r"is not shared memory|does not share"):
+            with pytest.raises(BufferError, match=r"is not shared memory|no longer shares"):
                 sx.ipc.open(replace(own, _key=key))
             with pytest.raises(BufferError, match="no longer shares this memory"):
                 sx.ipc.open(replace(own, _key=own._key._replace(descriptor=file)))
@@ -408,7 +408,7 @@ def test_handle_of_another_machine_is_refused():
     there = f"uuid:{UUID(bytes=uuid)} (opencl:cpu:0 where it was sent), which is not available"
     with pytest.raises(BufferError, match=re.escape(there)):
         sx.ipc.open(replace(here, _device=here._device._replace(root_uuid=uuid, uuid=uuid)))
-    sub_device = "opencl:cpu:0, numa number 1, which not available in this process"
+    sub_device = "opencl:cpu:0, numa number 1, which is not available in this process"
     with pytest.raises(BufferError, match=re.escape(sub_device)):
         sx.ipc.open(replace(here, _device=here._device._replace(path=(("numa", 1),), uuid=b"")))
     with pytest.raises(BufferError, match="the block has 96 bytes, but the handle says 4096"):

@@ -87,7 +87,7 @@ def test_number_in_place_of_a_dtype_is_a_second_length(number):
 
 @pytest.mark.parametrize("dtype", [np, "\ud800", 1.5, {1}], ids=range(4))
 def test_object_that_is_no_dtype_is_named(dtype):
-    with pytest.raises(TypeError, match="names no dtype: .*; pass a name such as 'float32'"):
+    with pytest.raises(TypeError, match="is not a dtype: .*; pass a name such as 'float32'"):
         sx.empty(2, dtype)
 
 

@@ -202,6 +202,6 @@ def test_advice_for_array_likes_names_asarray(take):
 
 
 def test_buffer_without_dlpack_is_sent_to_as_tensor():
-    with pytest.raises(TypeError, match="no __dlpack_device__; .* as_tensor takes buffers"):
+    with pytest.raises(TypeError, match="no __dlpack_device__; .* as_tensor also takes buffers"):
         sx.from_dlpack(b"ab")
     assert sx.as_tensor(b"ab").shape == (2,)

@@ -286,7 +286,7 @@ LIES = {
     "device": (6, ("opencl", "cpu"), "does not name a device"),
     "no buffer": (7, 5, "its bytes are of type int"),
     "strided buffer": (7, memoryview(bytes(24))[::2], "its bytes are of type memoryview"),
-    "short buffer": (7, b"", "0 bytes, and"),
+    "short buffer": (7, b"", "0 bytes, but"),
 }
 
 
