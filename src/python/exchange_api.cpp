@@ -86,7 +86,7 @@ Shared shareable(PyObject* object) {
        "' memory is not bound to the default context of its device, and the host cannot read a "
        "view of it (",
        tensor.host_accessible() ? "a stride is negative" : "it is device memory",
-       "), so it can be exported only as a copy; call x.to_device(",
+       "), so it can be exported only as a copy; pass x.to_device(",
        tensor.memory->entry ? tensor.memory->entry->root_id : 0, ", copy=True)");
 }
 
