@@ -12,7 +12,7 @@ from kernels import Kernels
 from sycl_ext import _core
 from waiting import eventually
 
-RECORDS = "records a SYCL graph"
+RECORDS = "is recording a SYCL graph"
 
 
 @pytest.fixture(params=["in_order", "out_of_order"])

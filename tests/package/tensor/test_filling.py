@@ -97,13 +97,13 @@ WRONG = [
     (300, "uint8", ValueError, "0 to 255"),
     (-1, "uint64", ValueError, "0 to 18446744073709551615"),
     (10**400, "float32", ValueError, "1329 bits"),
-    (70000, "float16", ValueError, "range of float16, which would hold inf"),
-    (-1e39, "float32", ValueError, "range of float32, which would hold -inf"),
-    (np.float64(1e39), "bfloat16", ValueError, "range of bfloat16"),
-    (1 + 1e39j, "complex64", ValueError, "range of complex64"),
-    (1e39, "complex64", ValueError, "range of complex64"),
-    (465, "float8_e4m3fn", ValueError, "range of float8_e4m3fn, which would hold nan"),
-    (float("inf"), "float8_e4m3fn", ValueError, "range of float8_e4m3fn"),
+    (70000, "float16", ValueError, "out of bounds for float16, which would store inf"),
+    (-1e39, "float32", ValueError, "out of bounds for float32, which would store -inf"),
+    (np.float64(1e39), "bfloat16", ValueError, "out of bounds for bfloat16"),
+    (1 + 1e39j, "complex64", ValueError, "out of bounds for complex64"),
+    (1e39, "complex64", ValueError, "out of bounds for complex64"),
+    (465, "float8_e4m3fn", ValueError, "out of bounds for float8_e4m3fn, which would store nan"),
+    (float("inf"), "float8_e4m3fn", ValueError, "out of bounds for float8_e4m3fn"),
 ]
 
 

@@ -123,9 +123,9 @@ def test_numpy_integers_are_integers():
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        (3, "index 3.*axis 0.*3 elements"),
-        ((0, -5), "index -5.*axis 1.*4 elements"),
-        ((0, 0, 0), "3 indices.*2 dimensions"),
+        (3, "index 3.*axis 0 with size 3"),
+        ((0, -5), "index -5.*axis 1 with size 4"),
+        ((0, 0, 0), "2 dimensions, but 3 were indexed"),
         ((..., ...), "only one ellipsis"),
     ],
 )
