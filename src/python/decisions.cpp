@@ -127,12 +127,20 @@ bool is_current(const Target& target) {
 }
 
 // Whether a target is seen to be out of date. Only values that stand in a dictionary are compared:
-// a library that is called may raise, and its exception belongs to the exchanges with it.
+// a library that is called may raise, and its exception belongs to the exchanges with it.  So does
+// that of a key in a dictionary that cannot be compared.
 bool is_outdated(const Target& target) {
   if (target.entries != entries_so_far()) return true;
   for (const Lookup& lookup : target.lookups) {
-    PyObject* const stored = lookup.asked ? nullptr : stored_value(lookup);
-    if (stored && stored != lookup.value.get()) return true;
+    if (lookup.asked) continue;
+    try {
+      PyObject* const stored = stored_value(lookup);
+      if (stored && stored != lookup.value.get()) return true;
+    } catch (const PythonError&) {
+      if (!PyErr_ExceptionMatches(PyExc_Exception)) throw;  // Ctrl-C, for example
+      PyErr_Clear();
+      return true;
+    }
   }
   return false;
 }

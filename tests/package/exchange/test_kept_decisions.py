@@ -367,3 +367,25 @@ def test_failing_library_does_not_end_exchanges_with_others(library, monkeypatch
     assert type(sx.exchange(usm(), other)) is np.ndarray
     with pytest.raises(ImportError, match="an optional package is missing"):
         sx.exchange(usm(), library)
+
+
+class NotComparable(str):
+    """A key of a dictionary that raises when it is compared."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        raise ZeroDivisionError("not comparable")
+
+
+def test_key_that_cannot_be_compared_does_not_end_exchanges_with_others(library, monkeypatch):
+    """Such a key in the dictionary of one library, which the core looks at for old targets."""
+    from_dlpack = library.from_dlpack
+    sx.exchange(usm(), library)
+    del library.from_dlpack
+    library.__dict__[NotComparable("from_dlpack")] = None
+    other = types.ModuleType("other_library")
+    other.from_dlpack = from_dlpack
+    monkeypatch.setitem(sys.modules, other.__name__, other)
+    for _ in range(2):
+        assert type(sx.exchange(usm(), other)) is np.ndarray
