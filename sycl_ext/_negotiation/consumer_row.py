@@ -68,7 +68,7 @@ class Consumer:
     narrow_importer: str = ""
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number
-    #: Read-only memory. "dropped": it would write to it; "refused": it has no read-only arrays.
+    #: Read-only memory. "dropped": it would write to it; "refused": it receives no read-only flag.
     #: In both cases it gets a copy.
     readonly: Literal["kept", "dropped", "refused"] = "kept"
     system_usm: bool = True  # whether it takes host memory that a device reads in place
@@ -105,7 +105,7 @@ class Consumer:
         if array.readonly and self.readonly == "dropped":
             return f"the memory is read-only, but {self.package} would write to it"
         if array.readonly and self.readonly == "refused":
-            return f"the memory is read-only, but {self.package} has no read-only arrays"
+            return f"the memory is read-only, but {self.package} receives no read-only flag"
         if array.usm_type == "system" and not self.system_usm:
             return f"{self.package} does not take 'system' USM"
         if self.strides == "compact" and not array.c_contiguous:

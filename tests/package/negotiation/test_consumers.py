@@ -24,7 +24,7 @@ def facts(**changes):
     [
         ({}, {}, None),
         ({"readonly": "dropped"}, {"readonly": True}, "would write to it"),
-        ({"readonly": "refused"}, {"readonly": True}, "has no read-only arrays"),
+        ({"readonly": "refused"}, {"readonly": True}, "receives no read-only flag"),
         ({"readonly": "kept"}, {"readonly": True}, None),
         ({"strides": "compact"}, {"c_contiguous": False}, "compact arrays only"),
         ({"strides": "nonnegative"}, {"reversed": True}, "does not take negative"),
