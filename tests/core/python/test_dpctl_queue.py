@@ -37,10 +37,11 @@ CALLS = {
     "__dlpack__": tensor.__dlpack__,
     "__dlpack__(stream)": lambda: tensor.__dlpack__(stream=queue),
     "from_dlpack": lambda: sx.from_dlpack(lent),
-    "exchange": lambda: sx.exchange(tensor, dpnp),
     "copy_from": lambda: tensor.copy_from(lent),
     "sycl_queue": lambda: tensor.sycl_queue,
 }
+if sys.version_info < (3, 14):  # there, dpnp 0.20 alone crashes if a hook raises in its constructor
+    CALLS["exchange"] = lambda: sx.exchange(tensor, dpnp)
 raised = set()
 for name, call in CALLS.items():
     call()
@@ -69,31 +70,32 @@ assert raised >= {"to_numpy", "from_dlpack", "__dlpack__(stream)"}, raised
 
 
 def test_profile_hook_that_changes_dictionary_of_queues():
-    """The core looks for a queue in a dictionary of dpctl's, which is emptied meanwhile."""
+    """The core looks for a queue in a dictionary of dpctl's, which is emptied at each event."""
     environments.python(
         LENT
         + """
 import gc
 from dpctl.utils import SequentialOrderManager
 
-emptied = 0
-
-def hook(frame, event, _):
-    global emptied
-    if event == "call" and frame.f_code.co_name == "SyclQueue_GetQueueRef":
+def hook(*_):
+    global left
+    left -= 1
+    if left < 0:
         sys.setprofile(None)
         SequentialOrderManager.clear()
         gc.collect()
         others.extend(bytearray(size) for size in range(1, 400))
-        emptied += 1
 
-others = []
-for expected in range(2, 12):
+others, left, last = [], -1, 0
+while left < 0:  # until the call has fewer events
     lent += 1
+    queue.wait()  # the events that are lost here are over, and are looked for all the same
+    left = last
     sys.setprofile(hook)
     found = tensor.to_numpy()
     sys.setprofile(None)
-    np.testing.assert_array_equal(found, np.full(8, expected))
-assert emptied == 10, emptied
+    np.testing.assert_array_equal(found, np.full(8, last + 2))
+    last += 1
+assert last > 2, last
 """
     )
