@@ -46,10 +46,25 @@ class Target:
     kept: bool = False  # whether the core may keep it
     lookups: list[Lookup] = field(default_factory=list)
 
-    def attribute(self, holder: Any, name: str) -> Any:
-        """Return an attribute, if there is one, and add it to `lookups`."""
-        value = sys.modules.get(name) if holder is sys.modules else getattr(holder, name, None)
-        self.lookups.append(Lookup(holder, name, value))
+    def attribute(self, holder: Any, *path: str) -> Any:
+        """Return an attribute of an attribute, and add each step to `lookups`; None: it is missing.
+
+        Nothing that can change is read in another way, but for an `answer`.
+        """
+        for name in path:
+            if holder is None:
+                break
+            value = sys.modules.get(name) if holder is sys.modules else getattr(holder, name, None)
+            self.lookups.append(Lookup(holder, name, value))
+            holder = value
+        return holder
+
+    def answer(self, holder: Any, name: str, value: Any) -> Any:
+        """Return a value that may be a new object each time; in `lookups` it is compared by ``==``.
+
+        It is that of an attribute, or of a call of it.
+        """
+        self.lookups.append(Lookup(holder, name, value, asked=True))
         return value
 
     def configure(self, row: Consumer, *, with_native: bool) -> None:
@@ -62,13 +77,10 @@ class Target:
         self.row = row
 
     def _holds(self, row: Consumer, when: When) -> bool:
-        holder: Any = sys.modules.get(row.package)
         *path, name = when.name.split(".")
-        for attribute in path:
-            holder = getattr(holder, attribute, None)
+        holder = self.attribute(sys.modules, row.package, *path)
         value = getattr(holder, name, None)
-        answer = value() if callable(value) else value
-        self.lookups.append(Lookup(holder, name, answer, asked=True))
+        answer = self.answer(holder, name, value() if callable(value) else value)
         return bool(answer == when.answer)
 
 
@@ -80,7 +92,7 @@ def read_consumer(consumer: Any, *, with_native: bool = True) -> Target:
     if isinstance(consumer, str):
         module = _module_named(consumer)
         target = _target_of_module(module, with_native)
-        target.lookups.append(Lookup(sys.modules, consumer, module))
+        target.attribute(sys.modules, consumer)
         return target
     if isinstance(consumer, ModuleType):
         return _target_of_module(consumer, with_native)
@@ -101,8 +113,10 @@ def _target_of_module(module: ModuleType, with_native: bool) -> Target:
             "function, as in exchange(x, module.from_dlpack)"
         )
     package = _package_of(name)
-    target = Target(package, imports=True, kept=sys.modules.get(name) is module)
-    target.attribute(sys.modules, name)  # a module that was unloaded is not kept alive
+    target = Target(package, imports=True)
+    # A module that was unloaded is not kept alive.
+    target.kept = target.attribute(sys.modules, name) is module
+    target.answer(module, "__name__", name)
     row = _row_of(target, package) or Consumer(package)
     call = target.attribute(module, "from_dlpack") if row.takes == "producer" else None
     _set_importer(target, row, call if callable(call) else None, with_native)
@@ -165,9 +179,8 @@ def _note_place(target: Target, function: Any, module: str) -> bool:
     if not isinstance(name, str):
         return False
     target.attribute(function, "__class__")
-    # Some functions make a new string for each look.
-    target.lookups.append(Lookup(function, "__name__", name, asked=True))
-    target.lookups.append(Lookup(function, "__module__", own, asked=True))
+    target.answer(function, "__name__", name)
+    target.answer(function, "__module__", own)
     for place in dict.fromkeys((own, module, _package_of(module))):
         holder = sys.modules.get(place) if isinstance(place, str) else None
         if holder is not None and getattr(holder, name, None) is function:
@@ -179,10 +192,8 @@ def _note_place(target: Target, function: Any, module: str) -> bool:
 
 def _row_of(target: Target, package: str) -> Consumer | None:
     """Return the row of a package in the version that is in use, if there is one."""
-    in_use = sys.modules.get(package)
-    version = getattr(in_use, "__version__", None)
-    if package in WITH_VERSIONS and in_use is not None:
-        target.lookups.append(Lookup(in_use, "__version__", version))
+    is_asked = package in WITH_VERSIONS
+    version = target.attribute(sys.modules, package, "__version__") if is_asked else None
     return consumer_for(package, str(version or ""))
 
 
@@ -192,12 +203,7 @@ def _known_function(target: Target, function: Any, package: str) -> Function | N
         module, _, path = row.name.partition(":")
         if _package_of(module) != package:
             continue
-        named: Any = sys.modules.get(module)
-        if named is None:  # once it is loaded, the function may be known
-            target.attribute(sys.modules, module)
-        for name in path.split("."):
-            named = getattr(named, name, None)
-        if named is not None and named is function:
+        if target.attribute(sys.modules, module, *path.split(".")) is function:
             return row
     return None
 
@@ -231,8 +237,7 @@ def _nearest_import(target: Target, row: Consumer, name: str) -> Any:
     None: no module has one.
     """
     while name and row.takes == "producer":
-        module = sys.modules.get(name)
-        function = None if module is None else target.attribute(module, "from_dlpack")
+        function = target.attribute(sys.modules, name, "from_dlpack")
         if function is not None:
             return function
         name = name.rpartition(".")[0]
@@ -241,12 +246,9 @@ def _nearest_import(target: Target, row: Consumer, name: str) -> Any:
 
 def _importer(target: Target, package: str, importer: str) -> Callable[[Any], Any]:
     name, _, path = f"{package}{importer}".partition(":")
-    *outer, last = path.split(".")
     try:
-        holder: Any = importlib.import_module(name)
-        for attribute in outer:
-            holder = getattr(holder, attribute)
-        call: Callable[[Any], Any] | None = target.attribute(holder, last)
+        importlib.import_module(name)
+        call: Callable[[Any], Any] | None = target.attribute(sys.modules, name, *path.split("."))
         if call is None:
             raise AttributeError(path)
     except (AttributeError, ImportError, ValueError):

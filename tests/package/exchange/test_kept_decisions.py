@@ -145,6 +145,43 @@ def test_dpnp_in_the_place_of_dpnp_gets_no_description(monkeypatch):
     assert sx.exchange(usm(), "dpnp") is sx.Tensor
 
 
+def test_importing_function_is_found_again_through_what_holds_it(monkeypatch):
+    """In a module of the library, and in a namespace of it; each may be replaced as a whole."""
+
+    def holding(result):
+        return types.SimpleNamespace(from_dlpack=lambda x: result)
+
+    for package in ("jax", "tensorflow"):
+        library = types.ModuleType(package)
+        monkeypatch.setitem(sys.modules, package, library)
+        for result in ("first", "second"):
+            library.experimental = types.SimpleNamespace(dlpack=holding(result))
+            monkeypatch.setitem(sys.modules, "jax.dlpack", holding(result))
+            for _ in range(2):
+                assert sx.exchange(usm(), library) == result
+
+
+def test_module_that_says_that_it_is_another_library_gets_its_row(library):
+    reversed_ = usm()[::-1]
+    assert sx.explain(reversed_, library).route is sx.Route.VIEW
+    library.__name__ = "torch"
+    assert sx.explain(reversed_, library).route is sx.Route.HOST_COPY
+    library.__name__ = 7
+    with pytest.raises(TypeError, match="__name__ is 7"):
+        sx.exchange(usm(), library)
+
+
+def test_function_that_becomes_a_known_one_has_its_limits(monkeypatch):
+    def convert(x):
+        return np.asarray(x)
+
+    convert.__module__, convert.__name__ = "numpy", "convert"
+    monkeypatch.setattr(np, "convert", convert, raising=False)
+    assert sx.explain(usm(), convert).copies == 0
+    monkeypatch.setattr(np, "array", convert)  # of which the table says that it copies
+    assert sx.explain(usm(), convert).copies == 1
+
+
 def test_another_version_has_another_row(monkeypatch):
     value = types.SimpleNamespace(from_dlpack=lambda capsule: capsule)
     module = types.ModuleType("onnxruntime")
@@ -154,6 +191,24 @@ def test_another_version_has_another_row(monkeypatch):
     for version, has_bool in (("1.31.1", False), ("1.32.0", True), ("1.31.1", False)):
         module.__version__ = version
         plan = sx.explain(sx.zeros(3, "bool", usm_type="shared"), module)
+        assert (plan.error is None) == has_bool
+
+
+def test_another_version_has_another_row_for_its_functions(monkeypatch):
+    """The version is that of the library which is loaded when the function is called."""
+    states = types.ModuleType("onnxruntime.states")
+
+    def convert(x):
+        return x
+
+    convert.__module__, states.convert = states.__name__, convert
+    monkeypatch.setitem(sys.modules, states.__name__, states)
+    for version, has_bool in ((None, False), ("1.32.0", True), ("1.31.1", False)):
+        if version is not None:
+            module = types.ModuleType("onnxruntime")
+            module.__version__ = version
+            monkeypatch.setitem(sys.modules, "onnxruntime", module)
+        plan = sx.explain(sx.zeros(3, "bool", usm_type="shared"), convert)
         assert (plan.error is None) == has_bool
 
 
@@ -216,6 +271,26 @@ def test_gpu_that_torch_finds_later_gets_the_memory_itself(monkeypatch):
         monkeypatch.setattr(torch.xpu, "is_available", lambda has_xpu=has_xpu: has_xpu)
         routes.append(sx.explain(tensor, torch).route)
     assert routes == [on_host, sx.Route.VIEW, on_host]
+
+
+@pytest.mark.parametrize("name", ["torch", "array_api_compat.torch"])
+def test_answer_is_asked_where_it_is_found_now(monkeypatch, name):
+    """The namespace of the question may be replaced, and so may the library."""
+    consumer, tensor = types.ModuleType(name), sx.zeros(3)
+    consumer.from_dlpack = torch.from_dlpack
+    consumer.__dict__.update({key: getattr(torch, key) for key in ("xpu", "cuda", "device")})
+    monkeypatch.setitem(sys.modules, name, consumer)
+    on_host = sx.explain(tensor, consumer).route
+    has_xpu = types.SimpleNamespace(is_available=lambda: True)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys.modules["torch"], "xpu", has_xpu)
+        assert sx.explain(tensor, consumer).route is sx.Route.VIEW
+    assert sx.explain(tensor, consumer).route is on_host
+    if name != "torch":
+        library = types.ModuleType("torch")
+        library.xpu, library.cuda = has_xpu, torch.cuda
+        monkeypatch.setitem(sys.modules, "torch", library)
+        assert sx.explain(tensor, consumer).route is sx.Route.VIEW
 
 
 def test_jax_that_is_told_later_to_keep_64_bits_gets_them(monkeypatch):
