@@ -32,8 +32,9 @@ _PUBLIC = {
     "_negotiation.rules": "Plan Route",
     "_setup.paths": "get_cmake_dir get_include",
     "_setup.runtimes": "TwoRuntimesWarning",
+    "_tensor.creation": "as_tensor empty empty_like from_dlpack full ones zeros zeros_like",
     "_tensor.host_view": "HostView host_view",
-    "_tensor.tensor": "Tensor as_tensor empty empty_like from_dlpack full ones zeros zeros_like",
+    "_tensor.tensor": "Tensor",
 }
 _NAMESPACES = ("dlpack", "ipc", "memory", "mpi", "pickling")
 

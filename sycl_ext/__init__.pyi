@@ -21,16 +21,16 @@ from sycl_ext._negotiation.rules import Route as Route
 from sycl_ext._setup.paths import get_cmake_dir as get_cmake_dir
 from sycl_ext._setup.paths import get_include as get_include
 from sycl_ext._setup.runtimes import TwoRuntimesWarning as TwoRuntimesWarning
+from sycl_ext._tensor.creation import as_tensor as as_tensor
+from sycl_ext._tensor.creation import empty as empty
+from sycl_ext._tensor.creation import empty_like as empty_like
+from sycl_ext._tensor.creation import from_dlpack as from_dlpack
+from sycl_ext._tensor.creation import full as full
+from sycl_ext._tensor.creation import ones as ones
+from sycl_ext._tensor.creation import zeros as zeros
+from sycl_ext._tensor.creation import zeros_like as zeros_like
 from sycl_ext._tensor.host_view import HostView as HostView
 from sycl_ext._tensor.host_view import host_view as host_view
 from sycl_ext._tensor.tensor import Tensor as Tensor
-from sycl_ext._tensor.tensor import as_tensor as as_tensor
-from sycl_ext._tensor.tensor import empty as empty
-from sycl_ext._tensor.tensor import empty_like as empty_like
-from sycl_ext._tensor.tensor import from_dlpack as from_dlpack
-from sycl_ext._tensor.tensor import full as full
-from sycl_ext._tensor.tensor import ones as ones
-from sycl_ext._tensor.tensor import zeros as zeros
-from sycl_ext._tensor.tensor import zeros_like as zeros_like
 
 __version__: str

@@ -3,7 +3,7 @@
 """The C++ core of sycl_ext: literal classes and functions for the package itself."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, SupportsIndex, overload
+from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from sycl_ext._tensor.argument_types import DType
 from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor
+
+_AnyTensor = TypeVar("_AnyTensor", bound=TensorBase)
 
 class Queue:
     """A shared handle of a sycl::queue."""
@@ -466,7 +468,7 @@ def no_device_advice() -> str:
 def require_target(tensor: TensorBase, /) -> None:
     """Raises a BufferError unless a copy may write to it."""
 
-def reshape(tensor: TensorBase, shape: Sequence[int], /) -> Tensor | None:
+def reshape(tensor: _AnyTensor, shape: Sequence[int], /) -> _AnyTensor | None:
     """The view of the same elements in another shape of equal size; None if that needs a copy."""
 
 def resolve(
@@ -604,13 +606,13 @@ def advise(tensor: TensorBase, advice: SupportsIndex, /) -> None:
     """Hands an advice to the driver of the tensor's entry, as a number of its adapter."""
 
 def view(
-    tensor: TensorBase,
+    tensor: _AnyTensor,
     offset: SupportsIndex,
     shape: Sequence[int],
     strides: Sequence[int],
     /,
     readonly: bool | None = None,
-) -> Tensor:
+) -> _AnyTensor:
     """A view; `offset` and `strides` count elements. `readonly`: None: as the tensor is."""
 
 # ---- public functions, whose docstrings are in src/python/docstrings.hpp

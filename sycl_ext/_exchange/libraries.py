@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sycl_ext._exchange.exchange import exchange
 from sycl_ext._negotiation.arguments import check_word
-from sycl_ext._tensor.tensor import as_tensor
+from sycl_ext._tensor.creation import as_tensor
 
 if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor

@@ -18,8 +18,9 @@ from sycl_ext._negotiation.errors import is_refusal, refusal_by
 from sycl_ext._negotiation.rules import Plan, kind_of_copy, refusal_of
 from sycl_ext._negotiation.targets import Target
 from sycl_ext._protocols.plans import copy_to
+from sycl_ext._tensor.creation import as_tensor
 from sycl_ext._tensor.display import describe
-from sycl_ext._tensor.tensor import Tensor, as_tensor
+from sycl_ext._tensor.tensor import Tensor
 
 
 def run_attempts(

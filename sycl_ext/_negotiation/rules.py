@@ -15,6 +15,7 @@ from typing import Protocol
 
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._negotiation.usm_types import ALLOCATED, UsmType
 
 
 class Route(Enum):
@@ -210,16 +211,14 @@ def refusal_of(refused: Sequence[Plan], introduction: str = "") -> Plan:
     return Plan(Route.REFUSE, reasons, CopyRefusedError if a_copy_would_do else BufferError)
 
 
-def kind_of_copy(usm_type: str, available: tuple[str, ...], *, moves: bool = True) -> str:
+def kind_of_copy(usm_type: str, available: tuple[str, ...], *, moves: bool = True) -> UsmType:
     """Return the kind of USM of a copy on a device with the given kinds: that of the original.
 
     A copy of "system" memory is "device" memory on another device, and "host" memory on the same.
     """
     if usm_type == "system":
         usm_type = "device" if moves else "host"
-    if usm_type in available:
-        return usm_type
-    return next((kind for kind in available if kind != "system"), usm_type)
+    return min(ALLOCATED, key=lambda kind: (kind not in available, kind != usm_type))
 
 
 def _refusal(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One number for all elements: `Tensor.fill`, ``copy_from(number)``, `full` and `ones`.
+"""One number for all elements: `Tensor.fill`, and ``copy_from(number)``.
 
 Nothing is computed: a block of the element is copied.
 """
@@ -7,21 +7,16 @@ Nothing is computed: a block of the element is copied.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._negotiation.arguments import Shape
-from sycl_ext._negotiation.usm_types import UsmType
 from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
 from sycl_ext._tensor import indexing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from sycl_ext._tensor.argument_types import DType, Number
-    from sycl_ext._tensor.tensor import Tensor
 
 #: Kinds of number, each of which includes those before it, with their default dtype.
 _DEFAULTS = {bool: "bool", int: "int64", float: "float32", complex: "complex64"}
@@ -59,7 +54,7 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
             "same dtype, call x.copy_from(array)"
         )
     number: Any = _python_number(value)
-    kind, fits = type(number), _kind_of(dtype)
+    kind, fits = type(number), kind_of(dtype)
     if _KINDS.index(kind) > _KINDS.index(fits):
         raise TypeError(
             f"the value is {value!r}, but the elements are {dtype}, and numbers are not rounded "
@@ -112,85 +107,20 @@ def fill(target: _core.TensorBase, value: Any) -> None:
     return None
 
 
-def full(
-    shape: Shape,
-    fill_value: Number,
-    dtype: DType | None = None,
-    *,
-    usm_type: UsmType = "device",
-    device: Any = None,
-    order: Literal["C", "F"] = "C",
-) -> Tensor:
-    """Return a new tensor with one value in all elements.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-    fill_value : bool, int, float or complex, of Python or NumPy
-    dtype : optional
-        As for `empty`. None: float32 for a float, complex64 for a complex number, int64 for an
-        integer, bool for a bool, and the dtype of a scalar of NumPy.
-    usm_type, device, order
-        As for `empty`, which raises the same errors.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the dtype does not hold the value, such as int32 and 1.5.
-
-    Examples
-    --------
-    >>> import sycl_ext as sx
-    >>> sx.full((2, 2), 7, "int32").tolist()
-    [[7, 7], [7, 7]]
-
-    References
-    ----------
-    `full of the array API
-    <https://data-apis.org/array-api/latest/API_specification/generated/array_api.full.html>`_
-    """
-    name = _default_dtype(fill_value) if dtype is None else dtype
-    return _core.empty(shape, name, usm_type=usm_type, device=device, order=order).fill(fill_value)
-
-
-def ones(
-    shape: Shape,
-    dtype: DType = "float32",
-    *,
-    usm_type: UsmType = "device",
-    device: Any = None,
-    order: Literal["C", "F"] = "C",
-) -> Tensor:
-    """Return a new tensor of ones.
-
-    Parameters
-    ----------
-    shape, dtype, usm_type, device, order
-        As for `empty`, which raises the same errors.
-
-    Examples
-    --------
-    >>> import sycl_ext as sx
-    >>> sx.ones(3, "int8").tolist()
-    [1, 1, 1]
-    """
-    tensor = _core.empty(shape, dtype, usm_type=usm_type, device=device, order=order)
-    return tensor.fill(_kind_of(tensor.dtype)(1))
-
-
 def _python_number(value: Any) -> Any:
     """Return a number of NumPy, or of a subclass, as one of Python."""
     if isinstance(value, np.generic):
-        return _kind_of(value.dtype)(value)
+        return kind_of(value.dtype)(value)
     return next(kind(value) for kind in _KINDS if isinstance(value, kind))
 
 
-def _kind_of(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+def kind_of(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
     """Return the kind of the numbers of a dtype; those of ml_dtypes without a letter are floats."""
     return {"b": bool, "i": int, "u": int, "c": complex}.get(dtype.kind, float)
 
 
-def _default_dtype(value: Any) -> str:
+def default_dtype(value: Any) -> str:
+    """Return the dtype of a new tensor of this number."""
     if isinstance(value, np.generic):
         return dtype_name(value.dtype)
     return next((_DEFAULTS[kind] for kind in _KINDS if isinstance(value, kind)), "float32")

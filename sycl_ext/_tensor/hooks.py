@@ -12,7 +12,7 @@ from sycl_ext._negotiation.usm_types import ALLOCATED
 from sycl_ext._protocols import exports, imports, moving, producer_facts
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
 from sycl_ext._setup import runtimes
-from sycl_ext._tensor import async_copy, host_view, tensor
+from sycl_ext._tensor import async_copy, creation, host_view, tensor
 
 
 def connect() -> None:
@@ -33,7 +33,7 @@ def connect() -> None:
         "continue_export": exports.export,
         "continue_host_view": host_view.make_host_view,
         "continue_to_numpy": async_copy.to_numpy,
-        "continue_new_tensor": tensor.new_tensor,
+        "continue_new_tensor": creation.new_tensor,
         "continue_to_device": moving.to_device,
         "is_refusal": is_refusal,
         "copy_refused_error": CopyRefusedError,

@@ -12,7 +12,7 @@ from sycl_ext._negotiation.arguments import check_order
 from sycl_ext._negotiation.dlpack import HOST, is_capsule
 from sycl_ext._protocols.plans import plan_for
 from sycl_ext._protocols.producer_facts import Facts, facts_of
-from sycl_ext._protocols.tensors import compact_strides, strong
+from sycl_ext._protocols.tensors import strong
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.views import Views
@@ -56,12 +56,6 @@ class HostView(Views):
         if check_order(order) == "F":
             return self.T.copy().T
         return _core.as_host_view(_core.copy_to_host(self))
-
-    def __copy__(self) -> HostView:
-        axes = pickling.memory_axes(self.shape, self.strides)
-        copied = _core.copy_to_host(self._with_axes(axes))
-        strides = compact_strides(self.shape, axes)
-        return _core.as_host_view(_core.view(copied, 0, self.shape, strides))
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         return pickling.reduce(self, operator.index(protocol), to_host=True)

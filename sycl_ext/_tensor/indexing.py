@@ -57,6 +57,21 @@ def transposed_axes(ndim: int, axes: tuple[Any, ...]) -> tuple[int, ...]:
     return order
 
 
+def with_axes(
+    shape: Sequence[int], strides: Sequence[int], axes: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return shape and strides with the axes in this order; an omitted axis is at its index 0."""
+    return tuple(shape[axis] for axis in axes), tuple(strides[axis] for axis in axes)
+
+
+def memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Return the axes from the longest stride to the shortest; those of length 1 stay in place."""
+    by_stride = iter(
+        sorted((a for a, n in enumerate(shape) if n != 1), key=lambda a: -abs(strides[a]))
+    )
+    return tuple(axis if n == 1 else next(by_stride) for axis, n in enumerate(shape))
+
+
 def squeezed_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     """Return the axes that remain after ``squeeze(axis)``."""
     if axis is None:

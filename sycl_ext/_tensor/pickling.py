@@ -7,7 +7,7 @@ memory itself if the host can access it.
 """
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
@@ -23,9 +23,9 @@ from sycl_ext._devices.portable import nearest, portable
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._negotiation.usm_types import USM_TYPES
 from sycl_ext._protocols.dtypes import ITEMSIZES
-from sycl_ext._protocols.tensors import compact_strides, tensor_device
+from sycl_ext._protocols.tensors import compact_strides
 from sycl_ext._setup import startup
-from sycl_ext._tensor.conversions import Array
+from sycl_ext._tensor import indexing
 
 #: The layout of what `reduce` returns.
 FORMAT = 2
@@ -67,40 +67,16 @@ def to_device(device: Any) -> Iterator[None]:
         _target.set(before)
 
 
-# ---- the order of the elements -------------------------------------------------------------------
-
-
-def memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """Return the axes from the longest stride to the shortest; those of length 1 stay in place."""
-    by_stride = iter(
-        sorted((a for a, n in enumerate(shape) if n != 1), key=lambda a: -abs(strides[a]))
-    )
-    return tuple(axis if n == 1 else next(by_stride) for axis, n in enumerate(shape))
-
-
-def copy_as_it_lies(tensor: Array) -> _core.TensorBase:
-    """Return a compact, writable copy on the same device, with the axes in the same order."""
-    entry = tensor_device(tensor)._entry
-    kind = kind_of_copy(tensor.usm_type, entry.usm_types, moves=False)
-    queue = _core.own_queue(tensor)
-    if tensor.f_contiguous or tensor.c_contiguous:
-        return _core.copy_to_entry(
-            tensor, entry, kind, order="C" if tensor.c_contiguous else "F", queue=queue
-        )
-    axes = memory_axes(tensor.shape, tensor.strides)
-    copy = _core.copy_to_entry(tensor._with_axes(axes), entry, kind, queue=queue)
-    return _core.view(copy, 0, tensor.shape, compact_strides(tensor.shape, axes))
-
-
 # ---- out -----------------------------------------------------------------------------------------
 
 
-def reduce(tensor: Array, protocol: int, *, to_host: bool = False) -> tuple[Any, ...]:
+def reduce(tensor: _core.TensorBase, protocol: int, *, to_host: bool = False) -> tuple[Any, ...]:
     """Return the result of ``__reduce_ex__``; `to_host`: of a host view, which stays one."""
     shape, strides = tensor.shape, tensor.strides
-    axes = memory_axes(shape, strides)
+    axes = indexing.memory_axes(shape, strides)
     axes = tuple(axis for axis in axes if shape[axis] <= 1 or strides[axis] != 0)  # no repetitions
-    buffer = _bytes_of(tensor._with_axes(axes))
+    stored = _core.view(tensor, 0, *indexing.with_axes(shape, strides, axes))
+    buffer = _bytes_of(stored)
     entry_id = None if to_host else tensor.entry_id
     device = None if entry_id is None else tuple(portable(by_id(entry_id)))
     return load_host_view if to_host else load, (
@@ -166,8 +142,8 @@ def load(version: Any, *fields: Any) -> _core.TensorBase:
     pickled = _read(version, fields)
     placement = _placement_for(pickled.device)
     kind = kind_of_copy(pickled.usm_type, placement.device.usm_types, moves=False)
-    entry, queue, given = placement.device._entry, placement.queue, pickled.elements()
-    tensor = _core.allocate(entry, kind, pickled.dtype, given.shape, "C", queue=queue)
+    given = pickled.elements()
+    tensor = _core.empty(given.shape, pickled.dtype, usm_type=kind, device=placement)
     if given.size:
         _core.copy_elements(tensor, given)
     return pickled.in_order(tensor)

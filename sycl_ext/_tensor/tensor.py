@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Tensor`, and the functions that make one.
+"""`Tensor`.
 
 The attributes and the two DLPack methods are the core's (``src/python/tensor_object.cpp``);
 decisions and conveniences are here.
@@ -10,19 +10,14 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-import numpy  # before the core, which imports a part of it
-
 from sycl_ext import _core
-from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
-from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.arguments import check_order, check_word, is_int
+from sycl_ext._negotiation.arguments import check_order
 from sycl_ext._negotiation.rules import kind_of_copy
-from sycl_ext._negotiation.usm_types import ALLOCATED, UsmType, check_usm_type
+from sycl_ext._negotiation.usm_types import UsmType, check_usm_type
 from sycl_ext._protocols import usm_interface
-from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.tensors import tensor_device
-from sycl_ext._tensor import display, filling, indexing, pickling
+from sycl_ext._tensor import display, pickling
 from sycl_ext._tensor.views import Views
 
 if TYPE_CHECKING:
@@ -115,106 +110,5 @@ class Tensor(Views):
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         return pickling.reduce(self, operator.index(protocol))
 
-    def __copy__(self) -> Tensor:
-        return pickling.copy_as_it_lies(self)  # type: ignore[return-value]
-
     def __repr__(self) -> str:
         return display.as_text(self)
-
-
-# ---- making tensors ------------------------------------------------------------------------------
-
-as_tensor = traced(_core.as_tensor)
-from_dlpack = traced(_core.from_dlpack)
-empty = _core.empty
-zeros = _core.zeros
-full = filling.full
-ones = filling.ones
-
-
-def empty_like(
-    x: Any,
-    /,
-    dtype: Any = None,
-    *,
-    usm_type: UsmType | None = None,
-    device: Any = None,
-    order: Literal["C", "F"] = "C",
-) -> Tensor:
-    """Return a new, uninitialised tensor with the shape, dtype and device of `x`.
-
-    Parameters
-    ----------
-    x : Tensor, or anything that `as_tensor` takes
-    dtype, usm_type, device : optional
-        As for `empty`; None takes the value of `x`. For memory that belongs to no device this is
-        device USM of the default device.
-    order : {"C", "F"}
-
-    Raises
-    ------
-    MemoryError
-        If there is not enough memory.
-
-    Examples
-    --------
-    >>> import sycl_ext as sx
-    >>> t = sx.zeros((2, 3), "int8", usm_type="host")
-    >>> like = sx.empty_like(t, "float64")
-    >>> like.shape, like.dtype_name, like.usm_type
-    ((2, 3), 'float64', 'host')
-    """
-    return _new_like(x, dtype, usm_type, device, order, zero=False)
-
-
-def zeros_like(
-    x: Any,
-    /,
-    dtype: Any = None,
-    *,
-    usm_type: UsmType | None = None,
-    device: Any = None,
-    order: Literal["C", "F"] = "C",
-) -> Tensor:
-    """Return a new tensor of zeros with the shape, dtype and device of `x`.
-
-    Parameters
-    ----------
-    x, dtype, usm_type, device, order
-        As for `empty_like`, which raises the same errors.
-
-    Examples
-    --------
-    >>> import numpy as np, sycl_ext as sx
-    >>> sx.zeros_like(np.ones((2, 2), "int32")).tolist()
-    [[0, 0], [0, 0]]
-    """
-    return _new_like(x, dtype, usm_type, device, order, zero=True)
-
-
-def _new_like(x: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zero: bool) -> Tensor:
-    source = _core.find_memory(x)
-    where = place(device)
-    if device is None and source.entry_id is not None:
-        where = Placement(tensor_device(source), _core.own_queue(source))
-    if usm_type is None:
-        usm_type = kind_of_copy(source.usm_type, where.device.usm_types)
-    name = source.dtype_name if dtype is None else dtype
-    return new_tensor(source.shape, name, usm_type, where, order, zero)
-
-
-def new_tensor(
-    shape: Any, dtype: Any, usm_type: Any, device: Any, order: Any, zero: bool
-) -> Tensor:
-    """Return a new tensor, for the core's `empty` and `zeros`: arguments in any of their forms."""
-    if is_int(dtype) or isinstance(dtype, (bool, numpy.bool_)):
-        raise TypeError(
-            f"dtype is {dtype!r}, which is not a dtype; the shape is one argument, a tuple: "
-            f"{(shape, dtype)!r}"
-        )
-    lengths, name = indexing.as_shape(shape), dtype_name(dtype)
-    check_word("usm_type", usm_type, ALLOCATED)
-    check_order(order)
-    where = device if isinstance(device, Placement) else place(device)
-    entry, queue = where.device._entry, where.queue
-    return _core.allocate(entry, usm_type, name, lengths, order, queue, zero)

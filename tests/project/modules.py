@@ -52,22 +52,12 @@ def imported_modules(tree, modules):
                 yield child if child in modules else node.module
 
 
-def import_time(tree):
-    """Return the tree without the imports that are only for type checkers."""
-    tree.body = [
-        node
-        for node in tree.body
-        if not (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
-    ]
-    return tree
-
-
 def python_modules(root):
-    """Return the modules of `sycl_ext/`, each with those that it imports."""
+    """Return the modules of `sycl_ext/`, each with its imports, those for type checkers included."""
     paths = {module_name(path, root): path for path in sorted((root / "sycl_ext").rglob("*.py"))}
     names = {*paths, "sycl_ext._core"}
     return {
-        module: set(imported_modules(import_time(ast.parse(path.read_text())), names))
+        module: set(imported_modules(ast.parse(path.read_text()), names))
         for module, path in paths.items()
     }
 
