@@ -5,8 +5,8 @@ from sycl_ext._setup import public as _public
 
 #: The modules of the public names.  ``dlpack.pyi`` lists them for editors and type checkers.
 _PUBLIC = {
-    "_debug.introspection": "VERSION capsule_from_pointer",
     "_negotiation.dlpack": "DeviceType SupportsDLPack",
+    "_protocols.capsules": "VERSION capsule_from_pointer",
 }
 
 __getattr__, __dir__ = _public.lazily(__name__, _PUBLIC)

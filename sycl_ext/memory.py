@@ -5,8 +5,8 @@ from sycl_ext._setup import public as _public
 
 #: The modules of the public names.  ``memory.pyi`` lists them for editors and type checkers.
 _PUBLIC = {
-    "_debug.introspection": "ExportOrigin live_exports",
     "_devices.memory_use": "Statistics cached limit release_cached statistics",
+    "_protocols.live_exports": "ExportOrigin live_exports",
     "_tensor.async_copy": "AsyncCopy",
     "_tensor.hints": "advise prefetch",
     "_tensor.host_registration": "HostRegistration register_host",

@@ -4,12 +4,12 @@
 from typing import Any
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import traced
 from sycl_ext._exchange.decisions import Decision, decide, read_target
 from sycl_ext._exchange.run import run_attempts
 from sycl_ext._negotiation.dlpack import is_capsule
 from sycl_ext._negotiation.rules import Plan, Route
 from sycl_ext._negotiation.usm_types import UsmType
+from sycl_ext._protocols.trace import traced
 
 _core.set_exchange_hooks(
     {"read_target": read_target, "decide": decide, "run_attempts": run_attempts}

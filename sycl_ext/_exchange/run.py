@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import LOGGED, note
 from sycl_ext._exchange.attempts import Attempt, copy_entry
 from sycl_ext._exchange.decisions import Decision, call_for
 from sycl_ext._negotiation.consumer_row import Consumer
@@ -18,6 +17,7 @@ from sycl_ext._negotiation.errors import is_refusal, refusal_by
 from sycl_ext._negotiation.rules import Plan, kind_of_copy, refusal_of
 from sycl_ext._negotiation.targets import Target
 from sycl_ext._protocols.plans import copy_to
+from sycl_ext._protocols.trace import LOGGED, note
 from sycl_ext._tensor.creation import as_tensor
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.tensor import Tensor

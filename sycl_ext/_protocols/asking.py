@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import note
 from sycl_ext._devices import queues
 from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import NamedDevice, resolve
@@ -17,6 +16,7 @@ from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal
 from sycl_ext._negotiation.producers import class_name, why_withheld
 from sycl_ext._negotiation.ways_out import way_out_of
 from sycl_ext._protocols.producer_facts import Facts, facts_of
+from sycl_ext._protocols.trace import note
 
 Refusals: TypeAlias = list[Exception]
 

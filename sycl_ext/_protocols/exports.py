@@ -4,13 +4,13 @@
 from typing import Any
 
 from sycl_ext import _core
-from sycl_ext._debug.introspection import remember
-from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.placement import resolve
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.arguments import check_flag, is_int
 from sycl_ext._negotiation.dlpack import as_dl_device
+from sycl_ext._protocols.live_exports import remember
 from sycl_ext._protocols.plans import carry_out, plan_for
+from sycl_ext._protocols.trace import ENABLED, note, traced
 
 
 @traced

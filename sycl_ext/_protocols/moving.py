@@ -4,7 +4,6 @@
 from typing import Any
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import note
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.arguments import is_int
@@ -12,6 +11,7 @@ from sycl_ext._negotiation.rules import Route, kind_of_copy
 from sycl_ext._negotiation.usm_types import UsmType, check_usm_type
 from sycl_ext._protocols.plans import plan_for
 from sycl_ext._protocols.tensors import tensor_device
+from sycl_ext._protocols.trace import note
 
 
 def to_device(

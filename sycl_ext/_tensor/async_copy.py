@@ -7,11 +7,11 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import note
 from sycl_ext._negotiation.arguments import check_flag
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.identity import Identity
 from sycl_ext._protocols.plans import plan_for
+from sycl_ext._protocols.trace import note
 
 if TYPE_CHECKING:
     import dpctl

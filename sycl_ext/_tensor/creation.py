@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import traced
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.arguments import Shape, check_order, check_word, is_int
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._negotiation.usm_types import ALLOCATED, UsmType
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.tensors import tensor_device
+from sycl_ext._protocols.trace import traced
 from sycl_ext._tensor import filling, indexing
 from sycl_ext._tensor.tensor import Tensor
 

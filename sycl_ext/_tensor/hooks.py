@@ -4,13 +4,13 @@
 import atexit
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import LOGGED
 from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError, is_refusal
 from sycl_ext._negotiation.usm_types import ALLOCATED
 from sycl_ext._protocols import exports, imports, moving, producer_facts
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
+from sycl_ext._protocols.trace import LOGGED
 from sycl_ext._setup import runtimes
 from sycl_ext._tensor import async_copy, creation, host_view, tensor
 

@@ -7,12 +7,12 @@ import operator
 from typing import Any, Literal, NoReturn, SupportsIndex
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.arguments import check_order
 from sycl_ext._negotiation.dlpack import HOST, is_capsule
 from sycl_ext._protocols.plans import plan_for
 from sycl_ext._protocols.producer_facts import Facts, facts_of
 from sycl_ext._protocols.tensors import strong
+from sycl_ext._protocols.trace import note, traced
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.views import Views

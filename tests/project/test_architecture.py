@@ -42,11 +42,10 @@ PYTHON_ARROWS = {
     "_core": (),
     "_negotiation": (),
     "_setup": ("_core", "_negotiation"),
-    "_debug": ("_core", "_negotiation"),
     "_devices": ("_core", "_negotiation", "_setup"),
-    "_protocols": ("_core", "_negotiation", "_debug", "_devices"),
-    "_tensor": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_setup"),
-    "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor"),
+    "_protocols": ("_core", "_negotiation", "_devices"),
+    "_tensor": ("_core", "_negotiation", "_devices", "_protocols", "_setup"),
+    "_exchange": ("_core", "_negotiation", "_devices", "_protocols", "_tensor"),
     "_ipc": (
         "_core", "_negotiation", "_devices", "_protocols", "_tensor", "_exchange", "_setup",
     ),
@@ -58,7 +57,7 @@ PYTHON_ARROWS = {
     "memory": ("_setup",),
     "pickling": ("_setup",),
     "dlpack": ("_setup",),
-    "sycl_ext": ("_debug", "_devices", "_exchange", "_negotiation", "_setup", "_tensor", "dlpack",
+    "sycl_ext": ("_devices", "_exchange", "_negotiation", "_setup", "_tensor", "dlpack",
         "ipc", "memory", "mpi", "pickling"),
     "__main__": ("_cli",),
 }  # fmt: skip

@@ -98,7 +98,7 @@ ELSEWHERE = {
     "HostRegistration.__copy__ HostRegistration.__deepcopy__ "
     "Handle.__copy__ Handle.__deepcopy__ Packed.__copy__ Packed.__deepcopy__":
         "package/tensor/test_identities.py",
-    "memory.live_exports": "package/debug/test_origins.py",
+    "memory.live_exports": "package/protocols/test_live_exports.py",
     "memory.advise memory.prefetch": "package/tensor/test_hints.py",
     "memory.register_host HostRegistration.close": "package/tensor/test_host_registration.py",
     "pickling.to_device": "package/tensor/test_pickle.py",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dlpack.capsule_from_pointer`, and `memory.live_exports`."""
+"""The live exports of this process, and with ``SYCL_EXT_TRACE=1`` where each comes from."""
 
 from __future__ import annotations
 
@@ -10,68 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import ENABLED, logger
-from sycl_ext._negotiation.arguments import is_int
 from sycl_ext._negotiation.dlpack import DLDevice
 from sycl_ext._negotiation.sizes import memory_bytes
+from sycl_ext._protocols.trace import ENABLED, logger
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    from typing_extensions import CapsuleType
-
-#: The supported version of DLPack: (major, minor).
-VERSION = _core.DLPACK_VERSION
-
-
-def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType:
-    """Return a DLPack capsule over a managed tensor that C code made.
-
-    Parameters
-    ----------
-    address : int
-        Address of a ``DLManagedTensorVersioned`` or of a ``DLManagedTensor``, as an int from ctypes
-        or cffi. The capsule takes ownership: the deleter runs once, when the memory is released or
-        when the unused capsule is dropped.
-    versioned : bool
-        Which of the two structs it is.
-
-    Returns
-    -------
-    capsule
-        For `from_dlpack` and other consumers that take raw capsules.
-
-    Raises
-    ------
-    ValueError
-        If the memory at the address is not readable. Its contents are not verified.
-    TypeError
-        If the address is not an int, or `versioned` is not a bool.
-
-    Examples
-    --------
-    >>> import sycl_ext as sx
-    >>> sx.dlpack.capsule_from_pointer(0)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    ValueError: there is no managed tensor at address 0: nothing readable is there; pass the...
-    """
-    if not is_int(address):
-        raise TypeError(
-            f"address is of type {type(address).__name__}; it must be an int, the address of a "
-            "DLManagedTensorVersioned or DLManagedTensor"
-        )
-    if not isinstance(versioned, bool):
-        raise TypeError(
-            f"versioned is of type {type(versioned).__name__}; it must be True, for a "
-            "DLManagedTensorVersioned, or False, for a DLManagedTensor"
-        )
-    if not 0 <= address < 1 << 64:
-        raise ValueError(
-            f"there is no managed tensor at address {address}: nothing readable is there; pass the "
-            "address of a live DLManagedTensor or DLManagedTensorVersioned"
-        )
-    return _core.capsule_from_pointer(address, versioned=versioned)
 
 
 @dataclass(frozen=True)
@@ -94,7 +38,7 @@ class ExportOrigin:
 ExportOrigin.__module__ = "sycl_ext.memory"
 
 
-_PACKAGE = __file__.rpartition("_debug")[0]  # frames in its files are left out of a stack
+_PACKAGE = __file__.rpartition("_protocols")[0]  # frames in its files are left out of a stack
 _MAX_FRAMES = 8
 
 
