@@ -53,7 +53,7 @@ def imported_modules(tree, modules):
 
 
 def python_modules(root):
-    """Return the modules of `sycl_ext/`, each with its imports, those for type checkers included."""
+    """Return the modules of `sycl_ext/`, each with its imports, also those for type checkers."""
     paths = {module_name(path, root): path for path in sorted((root / "sycl_ext").rglob("*.py"))}
     names = {*paths, "sycl_ext._core"}
     return {
