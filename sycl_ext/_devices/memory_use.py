@@ -98,7 +98,9 @@ def limit(
 
     The limit applies to "device" and "shared" USM. For a root device it includes the USM of its
     sub-devices and private contexts. It applies to later allocations. Threads that allocate at the
-    same time may exceed it together.
+    same time may exceed it together. An allocation without room waits for pending work on memory
+    that was dropped, for five seconds at most in which nothing is freed, before it calls
+    `on_pressure` or raises MemoryError.
 
     Parameters
     ----------
@@ -109,13 +111,12 @@ def limit(
     on_pressure : callable, optional
         Called with the size in bytes of an allocation that would exceed the limit, or for which the
         device has no memory left. It frees memory, for example by dropping tensors or moving them
-        to the host, and returns True; the allocation is then tried again, and if there is still no
-        room, the function is called again, at most a thousand times. If it returns a false value,
+        to the host, and returns True: the allocation is tried again, and if there is still no room,
+        the function is called again, as often as it returns True. If it returns a false value,
         because it has nothing to free, the allocation raises MemoryError. An exception in it
-        propagates from the allocation. It runs in the allocating thread without a lock. While it
-        runs, no allocation calls it again: its own raises MemoryError if there is no room, and that
-        of another thread waits until it returns, for five seconds at most in which nothing is
-        freed. None removes it.
+        propagates from the allocation. Each allocation calls it in its own thread, without a lock,
+        so it may run in several threads at once; allocations in the function itself do not call it.
+        None removes it.
 
     Returns
     -------

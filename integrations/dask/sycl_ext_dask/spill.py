@@ -35,6 +35,8 @@ _lock = threading.RLock()
 _buffers: weakref.WeakValueDictionary[int, DeviceSpillBuffer] = weakref.WeakValueDictionary()
 
 
+#: The bytes that `make_room` has moved so far, under the lock.
+_moved = 0
 #: The `on_pressure` of the default device that `make_room` has replaced; () while it has not.
 _replaced: tuple[()] | tuple[Callable[[int], object] | None] = ()
 
@@ -43,14 +45,19 @@ def make_room(nbytes: int) -> bool:
     """Move arrays of this process's workers to the host; return whether there were any.
 
     It is the `on_pressure` of `sycl_ext.memory.limit` for the default device. If there is nothing
-    to move, it calls the function that was set before.
+    to move, and no other thread has moved arrays while this one waited for the lock, it calls the
+    function that was set before.
     """
-    freed = 0
+    global _moved
+    moved_before = _moved
     with _lock:
+        freed = 0
         for buffer in list(_buffers.values()):
             freed += buffer.make_room(nbytes - freed)
-    if freed or not _replaced or _replaced[0] is None:
-        return freed > 0
+        _moved += freed
+        is_room_made = _moved > moved_before
+    if is_room_made or not _replaced or _replaced[0] is None:
+        return is_room_made
     return bool(_replaced[0](nbytes))
 
 

@@ -126,6 +126,26 @@ def test_failing_allocation_makes_room(data):
     assert tiers(data)[0] == []
 
 
+def test_room_that_another_thread_has_made_meanwhile_is_used(data, monkeypatch):
+    """Its allocation would fail, although the other one has moved more than it needed."""
+
+    class Taken:
+        """The lock, while another thread has it."""
+
+        def __enter__(self):
+            monkeypatch.undo()
+            assert spill.make_room(1)
+
+        def __exit__(self, *_):
+            pass
+
+    data[0] = tensor(0)
+    monkeypatch.setattr(spill, "_lock", Taken())
+    assert spill.make_room(1)
+    assert tiers(data)[:2] == [[], [0]]
+    assert not spill.make_room(1)
+
+
 def test_workers_of_a_process_make_room_together(data, tmp_path):
     """The last one does not take the place of the others, nor keep the data of a closed one."""
     other = DeviceSpillBuffer(str(tmp_path / "other"), 2 * KB)

@@ -2,7 +2,6 @@
 // The number of bytes in use of each kind on each device, and the limits for them.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,12 +15,11 @@ namespace sycl_ext {
 // include its sub-devices and private contexts.
 std::int64_t bytes_on(const Entry& entry) noexcept;
 
-// Makes room for an allocation of `nbytes` that does not fit.  It waits for blocks that are freed
-// after their work, then calls the handler for the device of the entry, or else for its root
-// device, and repeats that until `has_room` returns true.  False: there is no room, and the handler
-// has nothing to free or was called too often.  An allocation inside the handler only waits.  An
-// allocation of another thread waits, for a bounded time, until the handler returns.
-bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room);
+// Tries an allocation that has failed again: each time blocks were freed whose work was pending,
+// and each time the callback (sycl_ext.memory.limit) returns true.  Returns whether an attempt
+// succeeded.
+bool retry_under_pressure(const Entry& entry, std::size_t nbytes,
+                          const std::function<bool()>& attempt);
 
 // A limit that an allocation would exceed, as it was then: it can change before an error names it.
 struct PassedLimit {

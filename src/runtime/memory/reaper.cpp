@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "base/first_made.hpp"
+#include "base/host.hpp"
 #include "base/lock.hpp"
 #include "base/thread.hpp"
+#include "base/waiting.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 
 namespace sycl_ext {
@@ -60,9 +62,10 @@ struct Reaper {
       List arrived = next(pause);
       pause = arrived ? shortest_pause : std::min(2 * pause, longest_pause);
       while (std::unique_ptr<Deferred> object = pop(&arrived)) put(std::move(object));
-      const std::uint64_t done = free_those_done();
+      const std::size_t freed = free_those_done();
       const std::lock_guard<Mutex> lock(locks.deferred_frees);
-      count -= done;
+      done += freed;
+      count -= freed;
       ++looks_ended;
       passed.notify_all();
     }
@@ -135,8 +138,8 @@ struct Reaper {
   }
 
   // No lock is held, because a deleter may be Python's.
-  std::uint64_t free_those_done() noexcept {
-    std::uint64_t done = 0;
+  std::size_t free_those_done() noexcept {
+    std::size_t freed = 0;
     for (auto group = groups.begin(); group != groups.end();) {
       // A queue passes its markers in order, so markers behind a pending group are pending too.
       const bool is_behind = std::any_of(groups.begin(), group, [&](const Group& before) {
@@ -150,14 +153,15 @@ struct Reaper {
       }
       List members = std::move(group->members);
       group = groups.erase(group);
-      while (pop(&members)) ++done;
+      while (pop(&members)) ++freed;
     }
-    return done;
+    return freed;
   }
 
   std::condition_variable_any changed;  // an object has arrived, or a look has become urgent
   std::condition_variable_any passed;   // a look has ended
   std::atomic<std::size_t> count{0};    // of the objects that wait to be freed
+  std::atomic<std::uint64_t> done{0};   // the number of objects that were freed so far
   // Under locks.deferred_frees:
   List fresh;           // the objects that have arrived since the last look began
   bool runs = false;    // the thread was started
@@ -205,6 +209,19 @@ void free_after_work(std::unique_ptr<Deferred> what) noexcept {
 }
 
 std::size_t deferred_frees() noexcept { return reaper().count; }
+
+std::uint64_t deferred_frees_done() noexcept { return reaper().done; }
+
+bool wait_for_deferred_free(std::uint64_t done, std::chrono::milliseconds timeout) {
+  if (frees) return false;
+  const Reaper& all = reaper();
+  const WithoutGil released;
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  wait_until([&] {
+    return all.done != done || all.count == 0 || std::chrono::steady_clock::now() >= end;
+  });
+  return all.done != done;
+}
 
 bool is_freeing() noexcept { return frees; }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
@@ -87,8 +88,13 @@ class Deferred {
 // ends or forks before that, `what` is never destroyed.
 void free_after_work(std::unique_ptr<Deferred> what) noexcept;
 
-// The number of objects that wait to be freed.
+// The number of objects that wait to be freed, and that of those that were freed so far.
 std::size_t deferred_frees() noexcept;
+std::uint64_t deferred_frees_done() noexcept;
+
+// Waits, or until Ctrl-C, until more objects were freed than `done`.  False: no object waits to be
+// freed, or the time is over.
+bool wait_for_deferred_free(std::uint64_t done, std::chrono::milliseconds timeout);
 
 // Whether this is the thread that frees, which must not wait for deferred frees.
 bool is_freeing() noexcept;

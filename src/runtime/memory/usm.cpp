@@ -205,7 +205,7 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     if (!request.limited.entry) release_cached_memory();
     return request.try_take();
   };
-  if (is_room_made(entry, size, try_again)) return request.block;
+  if (retry_under_pressure(entry, size, try_again)) return request.block;
   const PassedLimit& limited = request.limited;
   if (!limited.entry) {
     require_not_lost(entry);
