@@ -176,9 +176,15 @@ std::shared_ptr<Target> target_of(const ExchangeRequest& request) {
   return target;
 }
 
+View read_view(const PyRef& number) {
+  const long view = PyLong_AsLong(number.get());
+  if (view == -1 && PyErr_Occurred()) throw PythonError();
+  return static_cast<View>(view);
+}
+
 std::shared_ptr<const Decision> read_decision(PyRef object) {
   auto decision = std::make_shared<Decision>();
-  decision->view = static_cast<View>(PyLong_AsLong(attribute(object.get(), "view").get()));
+  decision->view = read_view(attribute(object.get(), "view"));
   decision->waits = is_true(attribute(object.get(), "waits"));
   decision->call = unless_none(attribute(object.get(), "call"));
   decision->then = unless_none(attribute(object.get(), "then"));

@@ -56,7 +56,7 @@ def is_refusal(error: Exception) -> bool:
 
 
 def message_of(error: object) -> str:
-    """Return the text of an exception of another library, even if its ``__str__`` raises."""
+    """Return the text of an exception of another library, even if its ``__str__`` refuses."""
     try:
         return str(error)
     except REFUSALS as second:

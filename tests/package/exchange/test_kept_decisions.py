@@ -21,6 +21,7 @@ import environments
 import samples
 import sycl_ext as sx
 from sycl_ext import _core
+from sycl_ext._exchange import decisions
 
 NAME = "library_of_arrays"
 
@@ -84,6 +85,14 @@ def test_facts_in_the_core_are_the_attributes_of_the_tensor(usm_type, private):
             assert (facts.empty, facts.own_queue) == (x.size == 0, tensor is on_queue)
             assert x.ptr % facts.alignment == 0
             assert facts.alignment == 64 or x.ptr % (2 * facts.alignment)
+
+
+def test_decision_that_cannot_be_read_is_an_error(monkeypatch, library):
+    """The core reads a decision of Python with the checks of any other object."""
+    monkeypatch.setattr(decisions, "_view_of", lambda *_: "not a number")
+    for _ in range(2):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            sx.exchange(usm(), library)
 
 
 # ---- a consumer that changes ---------------------------------------------------------------------
