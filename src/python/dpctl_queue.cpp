@@ -10,9 +10,10 @@ namespace sycl_ext {
 
 namespace {
 
-// dpctl's functions are compiled with hooks for profilers and debuggers, which run Python.  So each
-// of them can raise any exception, of a signal handler as well, and whatever is used after it is
-// owned first.
+// dpctl's functions are compiled with hooks for profilers and debuggers, and crash if a hook is
+// removed while they make the frame that it receives (the collector runs then, and a hook that
+// raises is removed).  So they are called with HooksOff.  They run Python all the same: each can
+// raise any exception, of a signal handler as well, and whatever is used after it is owned first.
 
 void throw_if_raised() {
   if (PyErr_Occurred()) throw PythonError();
@@ -48,6 +49,7 @@ const void* address_of_queue(PyObject* object) {
   using Get = const void* (*)(PyObject*);
   static Get get = nullptr;
   if (!get) get = dpctl_function<Get>("SyclQueue_GetQueueRef");
+  const HooksOff hooks_off;
   return checked(get(object));
 }
 
@@ -56,6 +58,7 @@ PyRef make_dpctl_queue(const void* address) {
   using Make = PyObject* (*)(const void*);
   static Make make = nullptr;
   if (!make) make = dpctl_function<Make>("SyclQueue_Make");
+  const HooksOff hooks_off;
   return checked(make(address));
 }
 
@@ -93,6 +96,7 @@ PyRef manager_of(PyObject* managers, const Queue& queue) {
 // submits to a queue, and orders its work after the events that it finds.
 // https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
 void add_noted_events(const Queue& queue, std::vector<Event>* events) {
+  const HooksOff hooks_off;
   static PyObject *order = nullptr, *map = nullptr;
   if (!order) {
     PyRef all = attribute_if_any(loaded_module("dpctl.utils"), "SequentialOrderManager");

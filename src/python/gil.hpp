@@ -24,6 +24,19 @@ inline PyThreadState* PyThreadState_GetUnchecked() noexcept {
 }
 #endif
 
+// Public from Python 3.11 on.
+// https://docs.python.org/3/c-api/init.html#c.PyThreadState_EnterTracing
+#if PY_VERSION_HEX < 0x030B0000
+inline void PyThreadState_EnterTracing(PyThreadState* state) noexcept {
+  ++state->tracing;
+  state->cframe->use_tracing = 0;
+}
+inline void PyThreadState_LeaveTracing(PyThreadState* state) noexcept {
+  --state->tracing;
+  state->cframe->use_tracing = state->c_tracefunc || state->c_profilefunc;
+}
+#endif
+
 // The Python state of this thread while it has released the GIL (WithoutGil); nullptr: the thread
 // has not released the GIL, or Python does not know the thread.
 inline __thread PyThreadState* released_state __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -122,6 +135,17 @@ auto with_gil(const Ask& ask, const Otherwise& otherwise) -> decltype(ask()) {
   }
   return otherwise();
 }
+
+// Turns the hooks of profilers and debuggers off for a scope, in this thread, with the GIL.
+class HooksOff {
+ public:
+  HooksOff() noexcept : state_(PyThreadState_Get()) { PyThreadState_EnterTracing(state_); }
+  ~HooksOff() { PyThreadState_LeaveTracing(state_); }
+  HooksOff(const HooksOff&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
 
 // Takes the exception that is set, as an object, if it is a third party's refusal.  Any other
 // exception stays set, and PythonError is thrown.

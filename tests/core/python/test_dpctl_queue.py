@@ -99,3 +99,35 @@ while left < 0:  # until the call has fewer events
 assert last > 2, last
 """
     )
+
+
+def test_profile_hook_that_is_removed_by_a_collection():
+    """dpctl's functions make a frame for the hook, and a collection then may remove the hook."""
+    environments.python(
+        LENT
+        + """
+import gc
+
+def collected(phase, info):
+    pass
+
+def hook(frame, event, arg):
+    global left
+    left -= frame.f_code is collected.__code__
+    if left < 0:
+        raise ValueError("a hook that raises is removed")
+
+gc.callbacks.append(collected)
+for last in range(60):
+    lent += 1
+    left = last
+    gc.set_threshold(1)
+    sys.setprofile(hook)
+    try:
+        found = tensor.to_numpy()
+    finally:
+        sys.setprofile(None)
+        gc.set_threshold(700)
+    np.testing.assert_array_equal(found, np.full(8, last + 2))
+"""
+    )
