@@ -3,7 +3,9 @@
 
     python tests/programs/distributions/run.py [argument of pytest ...]
 
-Such an environment has what the distribution and its group ``test`` declare, and nothing else.
+Such an environment has what the distribution and its group ``test`` declare, and nothing else. The
+core is installed first, then the distribution, and at the end the distribution is uninstalled: the
+core must work, and have the same public names, before, with and after it.
 Packages of others are hard links to the files of the environment that runs this; pip installs our
 wheels, compares their requirements with what is there, and uses no index.
 """
@@ -56,6 +58,8 @@ class Ours:
     check: tuple[str, ...]
     #: What the check needs, and the distribution does not declare.
     more: tuple[str, ...] = ()
+    #: Arguments of Python for the first example of its README, if that is a command.
+    command: tuple[str, ...] = ()
 
 
 def tests(folder: str, *options: str) -> tuple[str, ...]:
@@ -81,7 +85,10 @@ DISTRIBUTIONS = {
         ),
     ),
     "sycl-ext-hardware": Ours(
-        "hardware", ("sycl_ext_hardware",), tests("hardware/tests", "-m", "not long")
+        "hardware",
+        ("sycl_ext_hardware",),
+        tests("hardware/tests", "-m", "not long"),
+        command=("-m", "sycl_ext_hardware", "--quick"),
     ),
     "sycl-ext-dask": Ours(
         "integrations/dask", ("sycl_ext_dask",), tests("integrations/dask/tests")
@@ -110,6 +117,19 @@ DISTRIBUTIONS = {
         ),
     ),
 }
+
+
+#: Uses the core, and prints its public names.
+CORE = """
+import numpy as np
+import sycl_ext as sx
+
+t = sx.full((2, 3), 7, "int32", usm_type="shared")
+array = sx.exchange(t, np, copy=False)
+array[0] = 1
+assert sx.from_dlpack(array, copy=True).tolist() == t.tolist() == [[1, 1, 1], [7, 7, 7]]
+print([(name, dir(getattr(sx, name))) for name in dir(sx)])
+"""
 
 
 # ---- an environment ------------------------------------------------------------------------------
@@ -165,23 +185,20 @@ def link(package: Distribution, site: Path) -> None:
             os.link(source, target)
 
 
-def make_environment(name: str, wheels: Path) -> Path:
-    """Make the environment of a distribution, and return its Python."""
-    ours, folder = DISTRIBUTIONS[name], BUILD / "environments" / name
+def make_environment(name: str) -> Path:
+    """Make an environment with the packages of others, and return its Python."""
+    folder = BUILD / "environments" / name
     venv.create(folder, clear=True, symlinks=True)
     (site,) = folder.glob("lib/python3*/site-packages")
-    requirements = declared(ours)
-    for package in closure(requirements):
+    for package in closure(declared(DISTRIBUTIONS[name])):
         link(package, site)
-    own = [
-        requirement
-        for requirement in requirements
-        if canonicalize_name(Requirement(requirement).name) in DISTRIBUTIONS
-    ]
-    command = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
-    options = ["--quiet", "--disable-pip-version-check", "--no-index", "--find-links", wheels]
-    subprocess.run([*command, "install", *options, name, *own], check=True)
     return folder / "bin" / "python"
+
+
+def pip_in(python: Path, command: str, *arguments: str | Path) -> None:
+    """Let pip install or uninstall distributions of ours; it uses no index."""
+    options = [sys.executable, "-m", "pip", "--python", python, command, "--quiet"]
+    subprocess.run([*options, "--disable-pip-version-check", *arguments], check=True)
 
 
 # ---- the wheels ----------------------------------------------------------------------------------
@@ -216,8 +233,8 @@ def check_wheels(wheels: Path) -> None:
 
 
 def run(name: str, wheels: Path, arguments: list[str]) -> bool:
-    """Run the check of a distribution and the example of its README; return whether they passed."""
-    python = make_environment(name, wheels)
+    """Install a distribution, use it, and uninstall it; return whether everything worked."""
+    ours, python = DISTRIBUTIONS[name], make_environment(name)
     scratch = BUILD / "scratch" / name
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -225,21 +242,47 @@ def run(name: str, wheels: Path, arguments: list[str]) -> bool:
     variables = {
         n: text for n, text in os.environ.items() if n in kept or not n.startswith(PREFIXES)
     }
+
+    def uses(what: str, *command: str) -> subprocess.CompletedProcess[str]:
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run([python, *command], cwd=scratch, env=variables, text=True, **pipes)
+        if what:
+            print(f"---- {name}: {what}\n{done.stdout}", flush=True)
+        return done
+
+    def core_works(when: str) -> str:
+        """Return the public names of the core."""
+        done = uses("", "-c", CORE)
+        print(f"---- {name}: the core {when}: {'works' if not done.returncode else done.stdout}")
+        return done.stdout if not done.returncode else f"no names {when}"
+
+    offline = ("--no-index", "--find-links", wheels)
+    needed = {canonicalize_name(Requirement(text).name): text for text in declared(ours)}
+    first = [text for package, text in needed.items() if package in DISTRIBUTIONS]
+    with_core = "sycl-ext" in needed and name != "sycl-ext"
+    if first:
+        pip_in(python, "install", *offline, *first)
+    names = [core_works("before it")] if with_core else []
+    pip_in(python, "install", *offline, name)
+
     cache = ("-o", f"cache_dir={BUILD / 'caches' / name}")
-    command = list(map(str, [python, *DISTRIBUTIONS[name].check, *cache, *arguments]))
-    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    done = subprocess.run(command, cwd=scratch, env=variables, text=True, **pipes)
-    print(f"---- {name}\n{done.stdout}", flush=True)
+    done = uses("tests", *ours.check, *cache, *arguments)
     # With --last-failed, there may be nothing to run.
     passed = done.returncode == 0 or (done.returncode == 5 and "--last-failed" in arguments)
-    if example := first_example(ROOT / DISTRIBUTIONS[name].folder / "README.md"):
+    if example := first_example(ROOT / ours.folder / "README.md"):
         (scratch / "example.py").write_text(example)  # a file, because it may start processes
-        done = subprocess.run(
-            [python, "example.py"], cwd=scratch, env=variables, text=True, **pipes
+    if command := ("example.py",) if example else ours.command:
+        passed = uses("README.md", *command).returncode == 0 and passed
+
+    if with_core:
+        names.append(core_works("with it"))
+        pip_in(python, "uninstall", "--yes", name)
+        gone = (
+            f"from importlib.util import find_spec; assert not any(map(find_spec, {ours.packages}))"
         )
-        print(f"---- {name}: README.md\n{done.stdout}", flush=True)
-        passed = passed and done.returncode == 0
-    return passed
+        passed = uses("uninstalled", "-c", gone).returncode == 0 and passed
+        names.append(core_works("after it"))
+    return passed and len(set(names)) <= 1
 
 
 def first_example(page: Path) -> str:
