@@ -15,10 +15,11 @@ import numpy as np
 
 import sycl_ext as sx
 from consumers import Consumer
+from dlpack_conformance import structs
 from sycl_ext import _core
 from sycl_ext._negotiation.targets import read_consumer
 
-DTYPES = tuple(name for name, *_ in _core.DTYPES)
+DTYPES = tuple(structs.DTYPES)
 SHAPE = (4, 6)
 LAYOUTS: dict[str, Callable[[sx.Tensor], sx.Tensor]] = {
     "C": lambda t: t,

@@ -78,10 +78,10 @@ def test_drop_with_pending_work_while_its_queue_records_is_deferred(queue):
         kernels.fill(queue, gate, address, 1000, 7)
         with recording(queue) as nodes:
             del tensor
-            _core.release_cached_memory()  # looks at dropped memory
+            sx.memory.release_cached()  # looks at dropped memory
             assert _core._test.live_allocations() == before
             assert nodes() == 0
-        _core.release_cached_memory()
+        sx.memory.release_cached()
         assert _core._test.live_allocations() == before
     queue.wait()
     assert eventually(lambda: _core._test.live_allocations() == before - 1)

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 import sycl_ext as sx
-from sycl_ext import _core
+from dlpack_conformance import structs
 
-DTYPES = tuple(name for name, *_ in _core.DTYPES)
+DTYPES = tuple(structs.DTYPES)
 LAYOUTS: dict[str, Callable[[sx.Tensor], sx.Tensor]] = {
     "C": lambda t: t,
     "F": lambda t: t.T,

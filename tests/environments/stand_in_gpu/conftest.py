@@ -85,7 +85,7 @@ def blocks(adapter, gpus, pools):
     dpnp.zeros(1, dtype="u1", sycl_queue=gpus[0].sycl_queue)
 
     def ours():
-        _core.release_cached_memory()
+        sx.memory.release_cached()
         return _core._test.live_allocations()
 
     def the_drivers():  # UMF keeps what it has opened, for the next time

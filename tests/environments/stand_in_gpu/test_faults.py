@@ -17,7 +17,6 @@ import sycl_ext as sx
 import ways
 from generated import alive, attempt
 from samples import bits, values
-from sycl_ext import _core
 from ways import Tag
 
 SMALL, LARGE = (30, 40), (1500, 2000)  # by one command; staged in several blocks
@@ -136,7 +135,7 @@ def world(gpus, cpu):
 def release_and_count():
     """The live counters, without the memory that is kept for the next allocation."""
     counts = alive()
-    _core.release_cached_memory()
+    sx.memory.release_cached()
     return counts
 
 

@@ -76,7 +76,7 @@ def test_host_copy_that_was_refused_is_not_made_again(gpu):
 def test_memory_that_waits_for_work(gpu, adapter, hold):
     """A full device: an allocation waits for memory that is about to be freed."""
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
-    _core.release_cached_memory()
+    sx.memory.release_cached()
     room = ROOM - adapter.fakegpu_device_bytes()
     source = dpctl.memory.MemoryUSMHost(100, queue=queue)
     with hold() as held:

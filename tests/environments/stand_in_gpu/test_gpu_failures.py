@@ -10,7 +10,6 @@ import environments
 import sycl_ext as sx
 from generated import alive
 from samples import bits, values
-from sycl_ext import _core
 from waiting import blocked
 
 PIECE = 300 << 20  # three of them fit into the GiB of a stand-in
@@ -44,7 +43,7 @@ def test_full_device_is_a_memory_error_and_recovers(gpu, adapter):
     tensors.clear()
     del host
     alive()
-    _core.release_cached_memory()
+    sx.memory.release_cached()
     assert adapter.fakegpu_device_bytes() == used
 
 

@@ -28,7 +28,7 @@ def _without_earlier_blocks():
     """Blocks of earlier tests, which are freed when their work is done, are gone."""
     gc.collect()
     assert eventually(lambda: not _core._test.deferred_frees())
-    _core.release_cached_memory()
+    sx.memory.release_cached()
     yield
     limit(sx.device(), None)
 

@@ -9,12 +9,12 @@ import torch
 
 import sycl_ext as sx
 from needs import needs
-from sycl_ext._negotiation.rules import Plan, Route, cheapest
+from sycl_ext._negotiation.rules import cheapest
 
-VIEW, COPY = Plan(Route.VIEW, "there"), Plan(Route.COPY, "elsewhere")
-TWO = Plan(Route.VIA_HOST, "far")
-NO = Plan(Route.REFUSE, "cannot", BufferError)
-NOT_NOW = Plan(Route.REFUSE, "not without a copy", sx.CopyRefusedError)
+VIEW, COPY = sx.Plan(sx.Route.VIEW, "there"), sx.Plan(sx.Route.COPY, "elsewhere")
+TWO = sx.Plan(sx.Route.VIA_HOST, "far")
+NO = sx.Plan(sx.Route.REFUSE, "cannot", BufferError)
+NOT_NOW = sx.Plan(sx.Route.REFUSE, "not without a copy", sx.CopyRefusedError)
 
 
 # ---- plans ---------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def test_cheapest_device_is_chosen(candidates, chosen):
 
 def test_refusal_of_all_devices_tells_each_reason():
     refusal = cheapest([NO, NOT_NOW, NO])
-    assert refusal.route is Route.REFUSE
+    assert refusal.route is sx.Route.REFUSE
     assert refusal.error is sx.CopyRefusedError
     assert refusal.reason == "none of the 3 devices can be used: cannot; and not without a copy"
     with pytest.raises(sx.CopyRefusedError):
@@ -201,8 +201,8 @@ def test_list_of_devices_is_a_consumer(private):
     assert sx.exchange(t, [0, private]).device is private
     assert sx.exchange(t, [0]).device is sx.device(0)
     plan = sx.explain(t, [0, private])
-    assert (plan.route, plan.device) == (Route.VIEW, (14, private.id))
-    assert [candidate.route for candidate in plan.candidates] == [Route.COPY, Route.VIEW]
+    assert (plan.route, plan.device) == (sx.Route.VIEW, (14, private.id))
+    assert [candidate.route for candidate in plan.candidates] == [sx.Route.COPY, sx.Route.VIEW]
     assert str(plan) == (
         f"a view of the same memory on (14, {private.id}): the memory is on that device "
         "already. Considered: (14, 0): one copy on the device, "
@@ -215,7 +215,7 @@ def test_library_takes_the_device_that_both_accept(private):
     x = sx.exchange(t, dpnp, device=[private, 0])  # dpnp takes memory of root devices
     assert sx.as_tensor(x).device is sx.device(0)
     plan = sx.explain(t, dpnp, device=[private, 0])
-    assert (plan.route, plan.device) == (Route.COPY, (14, 0))
+    assert (plan.route, plan.device) == (sx.Route.COPY, (14, 0))
     assert [candidate.error for candidate in plan.candidates] == [BufferError, None]
     advice = f"dpnp takes only memory of root devices.*pass device={private.root_id}$"
     with pytest.raises(BufferError, match=advice):
