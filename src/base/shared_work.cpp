@@ -41,7 +41,7 @@ class Crew {
     }
     job.work();
     std::unique_lock<Mutex> lock(locks.shared_work);
-    job_ = nullptr;  // nobody joins any more
+    job_ = nullptr;  // no other thread joins from here on
     left_.wait(lock, [&job] { return job.helpers == 0; });
     return true;
   }

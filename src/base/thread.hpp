@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The start of a thread that stays for as long as the process.
+// Starts a thread that lives as long as the process.
 #pragma once
 
 #include <pthread.h>

@@ -70,8 +70,8 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
   }
   const bool on_host = named.is_host && !(options.find_usm && entry);
   // No consumer has taken the capsule before, so it was not used.  A producer that works on the
-  // memory itself holds another export, or has the address.  Nobody knows when one ends that labels
-  // the memory as the host's.
+  // memory itself holds another export, or has the address.  The end of one that labels the memory
+  // as the host's cannot be observed.
   if (!on_host && named.is_host && (options.expected || options.queue)) memory->expose();
   const bool has_queue = on_host || !entry || !options.queue || *options.queue == memory->queue();
   use->give_back_unused();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues and entries of the device table, for Python.
+// Python bindings of queues and of the entries of the device table.
 #pragma once
 
 #include "python/bind.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capsules and the C exchange table, for Python.
+// Python bindings of capsules and of the C exchange table.
 #pragma once
 
 #include "python/bind.hpp"

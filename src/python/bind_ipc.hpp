@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is shared between processes, and host memory that a driver knows, for Python.
+// Python bindings of memory shared between processes, and of registered host memory.
 #pragma once
 
 #include "python/bind.hpp"

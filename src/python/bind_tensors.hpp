@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors, their memory and copies of it, for Python.
+// Python bindings of tensors, their memory, and copies.
 #pragma once
 
 #include "python/bind.hpp"

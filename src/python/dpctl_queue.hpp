@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queues of dpctl: the shared queue of a device and a context, which dpctl keeps
-// (dpctl.get_device_cached_queue), and queues that other code passes in a dpctl.SyclQueue.
+// (dpctl.get_device_cached_queue), and queues that callers pass as a dpctl.SyclQueue.
 #pragma once
 
 #include "python/gil.hpp"

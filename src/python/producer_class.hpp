@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The known facts of a producer's class.
+// What is known about the class of a producer.
 #pragma once
 
 #include "python/tensor_object.hpp"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext demo``: the demo of the repository, which the wheel does not have."""
+"""``python -m sycl_ext demo``: runs the demo, which is in the repository but not in the wheel."""
 
 import argparse
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext doctor``: examine this machine, and print the report."""
+"""``python -m sycl_ext doctor``: examines this machine and prints the report."""
 
 import argparse
 from pathlib import Path

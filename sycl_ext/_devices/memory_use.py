@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that this package has allocated or keeps on each device, and limits for it."""
+"""Statistics, limits and the cache of the memory that this package allocates, by device."""
 
 import operator
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a device on the PCI bus is attached to the host, according to Linux.
+"""The NUMA node and the nearest CPUs of a PCI device, as Linux reports them.
 
 See https://docs.kernel.org/admin-guide/abi-testing.html for the files that are read.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of every ``device=`` form: a device, and the queue that may be given in its place."""
+"""Parses every form of ``device=`` into a device, and a queue if one was given."""
 
 import re
 from contextlib import suppress

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices of other processes: their descriptions, and the same devices here."""
+"""Describes devices for other processes, and finds the device that a description means here."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of every form of a SYCL queue."""
+"""Parses every form of a SYCL queue."""
 
 import operator
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of the doctor: devices that are hidden, and OpenCL drivers."""
+"""Doctor checks: hidden devices, and OpenCL drivers."""
 
 import re
 import shlex

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of the doctor: features of a device, and memory that other processes open."""
+"""Doctor checks: the features of each device, and memory shared between processes."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check of the doctor yields, and what several checks ask."""
+"""`Finding`, the result of a doctor check, and helpers that several checks share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of the doctor: GPUs on the bus, their nodes, and their drivers."""
+"""Doctor checks: GPUs on the bus, their device nodes, and their drivers."""
 
 import shlex
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts that the doctor looks at.
+"""The facts about this machine that the doctor checks.
 
 The names of the facts and of their fields are those of the JSON report: to rename or remove one,
 raise `SCHEMA`. Code that can crash or hang, such as the SYCL runtime, runs in `processes`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries what can crash: imports of packages, loading of drivers, and the tests of each device.
+"""Runs the steps that can crash: package imports, driver loading, and the tests of each device.
 
 `processes` runs the text of this file as ``python -c TEXT ORDER REPORT``, so that it works where
 the package cannot be imported: at its top it imports nothing but the standard library. An order

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of the doctor: each dies with the process that has started it.
+"""Child processes of the doctor, each of which ends with its parent.
 
 `run_probe` runs `probe`, which may crash or hang, and after a crash runs it again, without the step
 that crashed. A process appends a line of JSON to a file when a step begins and when a step ends, so

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of the doctor: the SYCL runtime, and libraries that cannot be imported with it."""
+"""Doctor checks: the SYCL runtime, and libraries that cannot be imported with it."""
 
 import re
 import shlex

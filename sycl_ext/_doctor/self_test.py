@@ -81,7 +81,7 @@ def with_torch(device: sx.Device) -> None:
 
     for tensor in tensors(device):
         if bytes(sx.exchange(tensor, torch).cpu().tolist()) != DATA:
-            raise AssertionError(f"torch got other bytes than those of {tensor.usm_type} USM")
+            raise AssertionError(f"torch read wrong bytes from {tensor.usm_type} USM")
 
 
 def sub_devices(device: sx.Device) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other libraries in pickles: pickled as tensors, and unpickled as arrays of the library.
+"""Pickles arrays of other libraries as tensors, and unpickles them as arrays of their library.
 
 An array is pickled as a tensor that views it, so its pickle has the properties and checks of a
 pickle of a tensor (`sycl_ext._tensor.pickling`): device, kind of USM, order of the axes,

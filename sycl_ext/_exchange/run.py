@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop that makes the attempts of `exchange`; the core hands over kept views itself."""
+"""Makes the attempts of `exchange` in turn. Cached views do not get here: the core returns them."""
 
 from __future__ import annotations
 

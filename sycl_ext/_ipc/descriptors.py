@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of the errors when the kernel refuses a file of another process, by error number.
+"""Error texts, by errno, for when the kernel refuses to open a file of another process.
 
 Running out of file descriptors says nothing about the other process, so it is an error of its own.
 """

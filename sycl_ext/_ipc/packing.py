@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ipc.pack`: an array for another process, by the first link of a chain that works.
+"""`ipc.pack`: packs an array for another process in the first form that works.
 
 A handle, or a copy in shared memory, or a copy in the message. The copies are pickles of a tensor,
 and differ only in the place of its buffer.

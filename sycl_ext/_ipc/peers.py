@@ -156,7 +156,7 @@ class Permission:
         except TypeError:
             raise TypeError(f"peer is {peer!r}; it must be the id of a process") from None
         if not lives(peer):
-            raise ValueError(f"peer is {peer}, and there is no such process")
+            raise ValueError(f"peer is {peer}, but there is no such process")
         key = object()
         weakref.finalize(self, self._end, key)
         self._given[key] = os.getpid(), peer

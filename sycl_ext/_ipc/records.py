@@ -179,7 +179,7 @@ def _open_record(key: BlockKey) -> tuple[Block, bytes]:
 
 
 def mark_as_arrived(key: BlockKey) -> None:
-    """Tell the process that sent memory that it is open here; that process may have ended."""
+    """Notify the sender that its memory is open here; that process may have ended."""
     try:
         record = open_block(key, _SIZE, readonly=False)
     except DescriptorError:  # that process would keep the memory for no visible reason

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The row of a consumer: what can be said about a library, and what follows for an array."""
+"""`Consumer`: what is known about a library, and whether it can take a given array."""
 
 import importlib.util
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bases of objects that keep or stand for something of this process. Pure Python."""
+"""Base classes of objects that are bound to this process. Pure Python."""
 
 from typing import Any, NoReturn, TypeVar
 

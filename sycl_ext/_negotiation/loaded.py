@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of packages that the program has imported. Pure Python."""
+"""Looks up attributes of imported packages, and imports none itself. Pure Python."""
 
 import sys
 from typing import Any

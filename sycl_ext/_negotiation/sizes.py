@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The size of an array in memory, for every text that states one. Pure Python."""
+"""The size of an array in memory, as logs and messages state it. Pure Python."""
 
 from collections.abc import Sequence
 from math import prod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a consumer is called: the row of its library, and the function. Pure Python."""
+"""Resolves a consumer to the row of its library and the function to call. Pure Python."""
 
 import functools
 import importlib

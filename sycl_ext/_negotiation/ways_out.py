@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to pass in place of an array that refuses and names no way out itself. Pure Python.
+"""Advice for arrays that refuse an export without saying what to pass instead. Pure Python.
 
-One row for each kind of such arrays. A row makes a text better, and decides nothing.
+One row per kind of array. Rows only improve error messages; no decision depends on them.
 """
 
 import re

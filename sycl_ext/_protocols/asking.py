@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to a producer by DLPack's Python protocol: where it is, for a view, for a copy.
+"""Asks a producer through DLPack's Python protocol for its device, a view or a copy.
 
 A refusal is an exception that the producer raised; it is appended to `refusals`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``__dlpack__`` for all exports but plain views: another device, a copy, a queue."""
+"""``__dlpack__`` for everything except plain views: another device, a copy, a queue."""
 
 from typing import Any
 

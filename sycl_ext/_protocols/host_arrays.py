@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of NumPy and buffers, and advice for an object that has no memory to import."""
+"""Imports NumPy arrays and buffers, and says why any other object cannot be imported."""
 
 from contextlib import suppress
 from ctypes import c_wchar, sizeof

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All imports but plain views: the order of the protocols, one step for each.
+"""Imports everything except plain views: tries the protocols in order, one step each.
 
 The views that the core makes without Python are in ``src/python/imports.cpp``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices of CUDA and ROCm, for which DLPack has names of its own."""
+"""CUDA and ROCm devices, which have DLPack device types of their own."""
 
 import functools
 import itertools

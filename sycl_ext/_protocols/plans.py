@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans for the memory of a tensor, and what they make."""
+"""Makes the plan for the memory of a tensor, and carries it out."""
 
 from typing import Any
 

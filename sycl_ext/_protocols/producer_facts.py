@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The known facts of a producer: which protocols may be used for it, and how."""
+"""What is known about the class of a producer: which protocols to use, and how."""
 
 import sys
 from enum import IntFlag, auto

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import to the best of several devices."""
+"""Imports to the best of several acceptable devices."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about an object that may be a tensor."""
+"""Helpers for objects that may be tensors."""
 
 from collections.abc import Sequence
 from typing import Any, TypeGuard

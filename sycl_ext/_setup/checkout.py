@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A checkout in the current folder: Python finds these sources before the installed package."""
+"""Gives way to the installed package when Python imports an unbuilt checkout."""
 
 import os.path
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the files for C++ extensions are: headers and the CMake package."""
+"""Locates the files for building C++ extensions: the headers and the CMake package."""
 
 import os.path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries of the environment that this package is installed in, and who may change them.
+"""Loads the libraries of the environment, after checking who can write to their folder.
 
 Wheels put the SYCL runtime and the CPU driver into ``lib`` of the prefix, so this package looks for
 them there, by its own location. Where it was installed in another way (``pip install --target``),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first use of the package: a lock that forks wait for, and checks before the core is loaded.
+"""Loads the core on first use: checks, and a lock that forks wait for.
 
 This module, and others that run at import, use strings as paths, because the import of pathlib
 takes a third of the time of this package.

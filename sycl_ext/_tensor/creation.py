@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that create a `Tensor`: of new memory, or of another library's."""
+"""The functions that create a `Tensor`, of new memory or over memory of another library."""
 
 from __future__ import annotations
 

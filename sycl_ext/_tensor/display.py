@@ -3,8 +3,9 @@
 
 Elements are formatted as in NumPy, with its threshold (``numpy.set_printoptions``), if the host can
 read them and no work is pending on them. The display never waits, copies or fails: after a kernel
-it shows `PENDING`, and after ``t.wait()`` the elements. It asks the queues of those who have the
-memory; the v1 adapter of Level Zero answers when no other thread is waiting for the queue.
+it shows `PENDING`, and after ``t.wait()`` the elements. It queries the queues that may
+have work on the memory; the v1 adapter of Level Zero answers when no other thread is waiting for
+the queue.
 """
 
 from typing import Any

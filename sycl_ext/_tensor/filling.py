@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One number for all elements: `Tensor.fill`, and ``copy_from(number)``.
+"""Fills a tensor with one number: `Tensor.fill`, and ``copy_from(number)``.
 
-Nothing is computed: a block of the element is copied.
+Nothing is computed: the host writes a block of the element, and copies fill the rest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     if _KINDS.index(kind) > _KINDS.index(fits):
         raise TypeError(
             f"the value is {value!r}, but the elements are {dtype}, and numbers are not rounded "
-            f"silently; pass a value of the kind {fits.__name__}"
+            f"silently; pass a number of type {fits.__name__}"
         )
     if kind is int and fits is int:
         limits = np.iinfo(dtype)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Tensor`.
+"""`Tensor`: USM with a device, on top of `Views`.
 
-The attributes and the two DLPack methods are the core's (``src/python/tensor_object.cpp``);
-decisions and conveniences are here.
+Its attributes and the two DLPack methods are in C++ (``src/python/tensor_object.cpp``).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Views`, the base of `Tensor` and `HostView`: views of views, copies, and conversions."""
+"""`Views`, the common base of `Tensor` and `HostView`: indexing, copies and conversions."""
 
 from __future__ import annotations
 

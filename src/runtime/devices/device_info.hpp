@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to SYCL about devices and contexts: names, aspects, parents and components, the
+// SYCL queries about devices and contexts: names, aspects, parents and components, the
 // contexts that serve a device, and the possible partitions.  Each function asks the runtime anew;
 // the table (device_table.hpp) keeps the answers, and puts sycl_call() around these calls.
 #pragma once

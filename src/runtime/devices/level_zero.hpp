@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to the Level Zero driver of an entry that SYCL does not answer.
+// Queries to the Level Zero driver of an entry that have no counterpart in SYCL.
 #pragma once
 
 #include <optional>

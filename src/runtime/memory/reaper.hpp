@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropping the last handle of a block asks and waits for nothing.  If work on the block may be
-// pending, one background thread frees it when that work is done.  The handle may be dropped in
-// Python with the GIL, in a thread of the runtime during a command, or after an interrupted copy,
-// where a question would be a deadlock, and a wait too long.
+// Dropping the last handle of a block neither queries the runtime nor waits.  If work on the block
+// may be pending, one background thread frees it when that work is done.  The handle may be dropped
+// in Python with the GIL, in a thread of the runtime during a command, or after an interrupted
+// copy, where a question would be a deadlock, and a wait too long.
 #pragma once
 
 #include <algorithm>

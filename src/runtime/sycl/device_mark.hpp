@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mark behind all commands that a device was given on an out-of-order queue.
+// A marker behind all commands of a device that were submitted to an out-of-order queue.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of OpenCL, and the questions to a driver of OpenCL that SYCL answers wrongly.
+// OpenCL functions, and queries to an OpenCL driver that SYCL answers wrongly.
 #pragma once
 
 #include <optional>

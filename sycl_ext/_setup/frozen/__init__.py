@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hook with which PyInstaller puts this package and the SYCL runtime into a program.
+"""The PyInstaller hook that bundles this package and the SYCL runtime into a program.
 
 PyInstaller asks the entry point ``hook-dirs`` in the group ``pyinstaller40`` of each installed
 package for folders of hooks.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program needs of this package that PyInstaller does not find by its imports."""
+"""The files that a frozen program needs and that PyInstaller cannot find from imports."""
 
 from pathlib import Path
 
