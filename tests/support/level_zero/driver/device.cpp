@@ -1,5 +1,8 @@
 #include "device.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include "faults.hpp"
 #include "settings.hpp"
 
@@ -23,12 +26,35 @@ std::vector<Device*> make_cards() {
   return made;
 }
 
+// Whether ZE_AFFINITY_MASK leaves a device, by its number, or a tile of a card.
+bool is_left(int number, int tile = -1) {
+  const auto& mask = settings().mask;
+  if (mask.empty() || mask.count(std::to_string(number))) return true;
+  return tile >= 0 && mask.count(std::to_string(number) + "." + std::to_string(tile));
+}
+
+std::vector<Device*> tiles_left(const Device& card) {
+  if (settings().hierarchy != Hierarchy::composite) return card.tiles;
+  std::vector<Device*> tiles;
+  for (Device* tile : card.tiles)
+    if (is_left(card.card, tile->tile)) tiles.push_back(tile);
+  return tiles;
+}
+
 std::vector<Device*> make_list() {
-  if (settings().hierarchy == Hierarchy::composite) return cards();
   std::vector<Device*> list;
+  int number = 0;
   for (Device* card : cards()) {
-    if (card->tiles.empty()) list.push_back(card);
-    list.insert(list.end(), card->tiles.begin(), card->tiles.end());
+    if (settings().hierarchy == Hierarchy::composite) {
+      const std::vector<Device*> tiles = tiles_left(*card);
+      if (is_left(card->card) || tiles.size() > 1)
+        list.push_back(card);
+      else if (tiles.size() == 1)
+        list.push_back(tiles[0]);  // the tile stands for its card
+      continue;
+    }
+    for (Device* device : card->tiles.empty() ? std::vector<Device*>{card} : card->tiles)
+      if (is_left(number++)) list.push_back(device);
   }
   return list;
 }
@@ -43,6 +69,13 @@ const std::vector<Device*>& cards() {
 const std::vector<Device*>& listed() {
   static const auto* list = new std::vector<Device*>(make_list());
   return *list;
+}
+
+bool is_root(const Device& device) {
+  if (!device.parent || settings().hierarchy == Hierarchy::flat) return true;
+  const std::vector<Device*>& list = listed();
+  return settings().hierarchy == Hierarchy::composite &&
+         std::find(list.begin(), list.end(), &device) != list.end();
 }
 
 bool reaches(const Device& device, const Device& other) {
@@ -63,15 +96,14 @@ ZE_API ze_result_t zeDeviceGet(ze_driver_handle_t, std::uint32_t* count, ze_devi
 // them.
 ZE_API ze_result_t zeDeviceGetSubDevices(ze_device_handle_t device, std::uint32_t* count,
                                          ze_device_handle_t* to) {
-  static const std::vector<Device*> none;
   const bool flat = settings().hierarchy == Hierarchy::flat;
-  hand_out(flat ? none : of<Device>(device).tiles, count, to);
+  hand_out(flat ? std::vector<Device*>{} : tiles_left(of<Device>(device)), count, to);
   return ZE_RESULT_SUCCESS;
 }
 
 ZE_API ze_result_t zeDeviceGetRootDevice(ze_device_handle_t device, ze_device_handle_t* root) {
-  const bool flat = settings().hierarchy == Hierarchy::flat;
-  *root = flat ? nullptr : handle_of<ze_device_handle_t>(of<Device>(device).parent);
+  const auto& asked = of<Device>(device);
+  *root = is_root(asked) ? nullptr : handle_of<ze_device_handle_t>(asked.parent);
   return ZE_RESULT_SUCCESS;
 }
 

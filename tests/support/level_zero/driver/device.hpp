@@ -18,8 +18,12 @@ struct Device : Object {
 // Every card; its tiles stand in it.
 const std::vector<Device*>& cards();
 
-// The devices that zeDeviceGet lists: cards (COMPOSITE), or their tiles (FLAT, COMBINED).
+// The devices that zeDeviceGet lists: cards (COMPOSITE), or their tiles (FLAT, COMBINED), as far as
+// ZE_AFFINITY_MASK leaves them.
 const std::vector<Device*>& listed();
+
+// Whether a device passes for one that is not a tile of another.
+bool is_root(const Device& device);
 
 // Whether commands of one device reach the memory of the other.
 bool reaches(const Device& device, const Device& other);

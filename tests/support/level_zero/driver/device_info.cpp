@@ -52,7 +52,7 @@ ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_pr
   p->vendorId = 0x8086;
   p->deviceId = 0x0bd5;  // Ponte Vecchio
   // FLAT: a tile passes for a device without parts.
-  const bool is_sub_device = device.parent && settings().hierarchy != Hierarchy::flat;
+  const bool is_sub_device = !is_root(device);
   p->flags = is_sub_device ? ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE : 0;
   p->subdeviceId = is_sub_device ? static_cast<std::uint32_t>(device.tile) : 0;
   p->coreClockRate = 1000;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 namespace stand_in {
 namespace {
@@ -18,12 +19,21 @@ Hierarchy hierarchy() {
   return Hierarchy::flat;
 }
 
+std::set<std::string> mask() {
+  const char* text = std::getenv("ZE_AFFINITY_MASK");
+  std::istringstream entries(text ? text : "");
+  std::set<std::string> mask;
+  for (std::string entry; std::getline(entries, entry, ',');) mask.insert(entry);
+  return mask;
+}
+
 Settings read() {
   Settings s{};
   s.cards = static_cast<int>(number("FAKEGPU_DEVICES", 2));
   s.tiles = static_cast<int>(number("FAKEGPU_TILES", 2));
   s.cslices = static_cast<int>(number("FAKEGPU_CSLICES", 1));
   s.hierarchy = hierarchy();
+  s.mask = mask();
   s.memory = static_cast<std::size_t>(number("FAKEGPU_MEM", 1L << 30));
   s.delay_us = number("FAKEGPU_DELAY_US", 0);
   s.peers = number("FAKEGPU_P2P", 0) != 0;
