@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/routes.hpp"
 
+#include <algorithm>
+
 #include "runtime/devices/device_table.hpp"
 #include "runtime/devices/dl_device.hpp"
 
@@ -31,8 +33,8 @@ Route route(const MemoryFacts& facts, const Request& request, Copy copy) noexcep
 }
 
 bool allocates_usm(const Entry& entry) noexcept {
-  return has_usm(entry, UsmKind::device) || has_usm(entry, UsmKind::shared) ||
-         has_usm(entry, UsmKind::host);
+  return std::any_of(allocated_kinds.begin(), allocated_kinds.end(),
+                     [&entry](UsmKind kind) { return has_usm(entry, kind); });
 }
 
 }  // namespace

@@ -11,12 +11,13 @@ struct Row {
 };
 
 // In the order of UsmKind.
-constexpr std::array<Row, usm_kind_count> rows{{
-    {sycl::aspect::usm_device_allocations, sycl::usm::alloc::device},
-    {sycl::aspect::usm_shared_allocations, sycl::usm::alloc::shared},
-    {sycl::aspect::usm_host_allocations, sycl::usm::alloc::host},
-    {sycl::aspect::usm_system_allocations, sycl::usm::alloc::unknown},
-}};
+constexpr std::array rows{
+    Row{sycl::aspect::usm_device_allocations, sycl::usm::alloc::device},
+    Row{sycl::aspect::usm_shared_allocations, sycl::usm::alloc::shared},
+    Row{sycl::aspect::usm_host_allocations, sycl::usm::alloc::host},
+    Row{sycl::aspect::usm_system_allocations, sycl::usm::alloc::unknown},
+};
+static_assert(rows.size() == usm_kind_count);
 
 }  // namespace
 

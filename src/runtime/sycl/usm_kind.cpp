@@ -13,12 +13,13 @@ struct Row {
 };
 
 // In the order of UsmKind.
-constexpr std::array<Row, usm_kind_count> rows{{
-    {"device", false},
-    {"shared", true},
-    {"host", true},
-    {"system", true},
-}};
+constexpr std::array rows{
+    Row{"device", false},
+    Row{"shared", true},
+    Row{"host", true},
+    Row{"system", true},
+};
+static_assert(rows.size() == usm_kind_count);
 
 const Row& row_of(UsmKind kind) noexcept { return rows[static_cast<std::size_t>(kind)]; }
 
