@@ -14,6 +14,10 @@ namespace sycl_ext {
 
 namespace {
 
+// A field of the version that is announced has to be written here, and read in import.cpp.
+static_assert(dlpack_version.minor < DLPACK_MINOR_VERSION ||
+              sizeof(DLManagedTensorVersioned) == 80);
+
 std::atomic<long> exports{0};
 
 // Header, owner, shape and strides in one block.
