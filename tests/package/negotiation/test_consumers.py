@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decisions about a consumer from its row, without the library (see also ``interop``)."""
 
+import dataclasses
+import re
 import sys
 import types
+from pathlib import Path
 
 import dpctl
 import numpy as np
@@ -10,13 +13,31 @@ import pytest
 
 import sycl_ext as sx
 from sycl_ext import _core
+from sycl_ext._negotiation.consumer_functions import FUNCTIONS
 from sycl_ext._negotiation.consumer_row import NARROW, Consumer
+from sycl_ext._negotiation.consumers import CONSUMERS
 from sycl_ext._negotiation.targets import read_consumer
 
 
 def facts(**changes):
     plain = {"entry": 0, "root": 0, "usm_type": "shared", "host_reachable": True, "ndim": 2}
     return _core.ArrayFacts(**plain | changes)
+
+
+#: The fields of a row that decide something: all but the texts about it.
+FIELDS = [field.name for field in dataclasses.fields(Consumer) if field.name != "reason"]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_every_field_is_read_and_some_row_has_another_value(field):
+    package = Path(sx.__file__).parent
+    folders = [package / name for name in ("_negotiation", "_exchange")]
+    sources = [path.read_text() for folder in folders for path in folder.glob("*.py")]
+    assert any(re.search(rf"\w\.{field}\b", source) for source in sources)
+    default = getattr(Consumer("library"), field)
+    values = [getattr(row, field) for row in CONSUMERS]
+    values += [row.limits.get(field, default) for row in FUNCTIONS]
+    assert any(value != default for value in values)
 
 
 @pytest.mark.parametrize(
