@@ -10,6 +10,7 @@
 #include "base/host.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/memory/host_registration.hpp"
+#include "tensor/bug_opencl_copies.hpp"
 #include "tensor/staging.hpp"
 
 namespace sycl_ext {
@@ -135,15 +136,6 @@ bool is_usm(const Tensor& tensor) {
   return tensor.memory->entry && tensor.memory->kind != UsmKind::system;
 }
 
-// Whether a command of an entry must not take the memory of a tensor: that of another device of an
-// OpenCL platform, shared USM included.  The adapter makes two commands of it, and frees their
-// block in a callback, in which libintelocl waits for itself.
-bool is_barred(const Tensor& tensor, const Entry& entry) {
-  const Memory& memory = tensor.memory;
-  return is_usm(tensor) && memory->kind != UsmKind::host && entry.backend == "opencl" &&
-         same_context(*memory->entry, entry) && memory->entry->root_id != entry.root_id;
-}
-
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
@@ -168,7 +160,7 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
     const bool is_known = is_usm(host) && same_context(*host.memory->entry, entry);
     OneCommand allowed = OneCommand::if_short;
     if (registered || is_known) allowed = OneCommand::always;
-    if (is_barred(host, entry)) allowed = OneCommand::never;
+    if (bug::never_ends(host.memory, entry)) allowed = OneCommand::never;
     copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source, allowed);
   } else if (copies_run_by_run(loops) && copies_directly(source, entry)) {
     copy_runs(loops, entry.commands());
@@ -196,7 +188,7 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
   }
   // Readers of the target ask the queue of the target's entry whether the copy has failed.
   if (to.memory->kind == UsmKind::host) return target == source ? source : nullptr;
-  if (is_barred(from, *target)) return nullptr;
+  if (bug::never_ends(from.memory, *target)) return nullptr;
   const bool is_on_devices =
       to.memory->kind == UsmKind::device && from.memory->kind == UsmKind::device;
   return is_on_devices && !copies_directly(*source, *target) ? nullptr : target;

@@ -13,8 +13,8 @@
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/devices/level_zero.hpp"
 #include "runtime/memory/usm.hpp"
+#include "runtime/sycl/bug_opencl_memory_device.hpp"
 #include "runtime/sycl/handles.hpp"
-#include "runtime/sycl/opencl.hpp"
 #include "runtime/sycl/usm_aspects.hpp"
 
 namespace sycl_ext {
@@ -42,9 +42,8 @@ void meet_unlisted_devices() noexcept {
 
 // The device that the memory was allocated on; nullopt: that cannot be known.
 std::optional<sycl::device> device_of(const void* pointer, const sycl::context& context) {
-  if (context.get_backend() == sycl::backend::opencl) {
-    return device_of_opencl_memory(pointer, context);
-  }
+  const bool is_opencl = context.get_backend() == sycl::backend::opencl;
+  if (is_opencl) return bug::device_of_opencl_memory(pointer, context);
   try {
     return sycl::get_pointer_device(pointer, context);
   } catch (const sycl::exception&) {

@@ -12,6 +12,7 @@
 #include "base/lock.hpp"
 #include "base/scope_exit.hpp"
 #include "base/waiting.hpp"
+#include "runtime/sycl/bug_v1_failed_commands.hpp"
 
 namespace sycl_ext {
 
@@ -52,32 +53,15 @@ bool collect_errors(const QueueState& state) {
   return !state.errors->first.empty();
 }
 
-// Level Zero v1 reports a failed command as submitted, for ever.  So an in-order queue is asked as
-// well: its answer is about its last command.
-// https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp
 Work work_of(const EventState& state, How how) {
-  if (work_of(state.end) == Work::none) return Work::none;
-  if (!state.queue || !state.queue->in_order || state.queue->answers_at_once) return Work::pending;
-  if (how == How::ask) return Work::unknown;
-  try {
-    return answer_under_lock(*state.queue);
-  } catch (const sycl::exception& error) {
-    if (!is_device_lost(error, state.queue->queue.get_backend())) throw;
-    return Work::none;
-  }
+  const Work answer = work_of(state.end);
+  if (answer != Work::none) return bug::despite_event(state, how, answer_under_lock);
+  return answer;
 }
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// On an out-of-order queue, a question to the queue raises the failure of one of its commands, so a
-// wait for that command ends.  The answer itself is not used: an out-of-order queue counts as empty
-// while libsycl still holds a command back.
-void raise_failure_of_queue(const EventState& state) {
-  const auto& queue = state.queue ? state.queue : state.noted_on;
-  if (queue && !queue->in_order && !queue->answers_at_once) (void)answer_under_lock(*queue);
-}
 
 // Polls until the command is over.  False: signals have to be looked for first.  `begin`: of the
 // wait, because a forked child gives up after a while.
@@ -86,7 +70,7 @@ bool poll_command(const EventState& state, Clock::time_point begin) {
   const bool is_child = is_forked_child();
   return poll([&] {
     if (work_of(state, How::ask_under_lock) == Work::none) return true;
-    raise_failure_of_queue(state);
+    bug::raise_failure(state, answer_under_lock);
     if (!is_child || Clock::now() - begin < longest_wait_of_child) return false;
     fail(Error::Kind::runtime, "work on a queue did not complete within ",
          longest_wait_of_child.count(),

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "base/first_made.hpp"
-#include "runtime/sycl/opencl.hpp"
+#include "runtime/sycl/bug_v1_profiling_tag.hpp"
+#include "runtime/sycl/runtimes.hpp"
 
 // A barrier of SYCL would be harmful here, and its answer wrong.  libsycl makes a barrier wait for
 // all host tasks of the queue, and makes everything that is submitted later wait for the barrier.
@@ -75,20 +76,13 @@ std::optional<sycl::event> mark_opencl(const QueueState& state) {
 
 }  // namespace
 
-bool is_level_zero_v1(const sycl::device& device) {
-  return device.get_backend() == sycl::backend::ext_oneapi_level_zero &&
-         !device.has(sycl::aspect::ext_oneapi_per_event_profiling);
-}
-
 std::optional<sycl::event> mark_device(const QueueState& state) {
   if (state.answers_at_once && opencl().are_found()) return mark_opencl(state);
   sycl::queue queue = state.queue;
   const sycl::device device = queue.get_device();
-  // The v1 adapter of Level Zero lacks the second aspect.  It ends the process if two threads
-  // submit and one of them submits a tag, because the event of the tag's barrier is released twice.
-  // https://github.com/oneapi-src/unified-runtime/issues/2347
-  if (device.has(sycl::aspect::ext_oneapi_queue_profiling_tag) &&
-      device.has(sycl::aspect::ext_oneapi_per_event_profiling)) {
+  bool can_tag = device.has(sycl::aspect::ext_oneapi_queue_profiling_tag);
+  if (bug::ends_process_by_profiling_tag(device)) can_tag = false;
+  if (can_tag) {
     return sycl::ext::oneapi::experimental::submit_profiling_tag(queue);
   }
   return queue.ext_oneapi_submit_barrier();

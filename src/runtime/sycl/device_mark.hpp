@@ -14,7 +14,4 @@ namespace sycl_ext {
 // they depend on a host task.
 std::optional<sycl::event> mark_device(const QueueState& state);
 
-// Whether the device uses the v1 adapter of Level Zero, which serves GPUs before Battlemage.
-bool is_level_zero_v1(const sycl::device& device);
-
 }  // namespace sycl_ext

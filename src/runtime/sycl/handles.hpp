@@ -28,6 +28,12 @@ inline bool is_cuda_or_hip(std::optional<sycl::backend> backend) noexcept {
   return backend == sycl::backend::ext_oneapi_cuda || backend == sycl::backend::ext_oneapi_hip;
 }
 
+// Whether the device uses the v1 adapter of Level Zero, which serves GPUs before Battlemage.
+inline bool is_level_zero_v1(const sycl::device& device) {
+  return device.get_backend() == sycl::backend::ext_oneapi_level_zero &&
+         !device.has(sycl::aspect::ext_oneapi_per_event_profiling);
+}
+
 // Whether a call has failed because the device is lost.  The adapters of CUDA and HIP have no error
 // for a lost device: after a fault of a kernel, their drivers answer every call with the same
 // error, for ever, and the runtime reports most of these errors as UNKNOWN.

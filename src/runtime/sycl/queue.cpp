@@ -9,6 +9,7 @@
 #include "base/host.hpp"
 #include "base/lock.hpp"
 #include "base/waiting.hpp"
+#include "runtime/sycl/bug_v1_foreign_events.hpp"
 #include "runtime/sycl/commands.hpp"
 #include "runtime/sycl/device_mark.hpp"
 
@@ -153,15 +154,12 @@ Queue Queue::for_work_from_now() const {
 
 bool Queue::recorded_at_first() const noexcept { return state_->recorded_at_first; }
 
-// An event of another context crashes libintelocl.  On Level Zero v1, an event of another device
-// may leave the queue hanging, or two threads in it: the adapter unlocks the queue while it adds
-// the event, and unlocks it once more if the driver fails meanwhile.  (createAndRetainUrZeEventList
-// in https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp)
+// An event of another context crashes libintelocl.
 bool Queue::can_follow(const Queue& other) const {
   return sycl_call("comparing two queues", [&] {
     const sycl::queue &mine = state_->queue, &theirs = other.state_->queue;
-    return mine.get_context() == theirs.get_context() &&
-           (mine.get_device() == theirs.get_device() || !is_level_zero_v1(mine.get_device()));
+    if (bug::unlocks_twice(mine.get_device(), theirs.get_device())) return false;
+    return mine.get_context() == theirs.get_context();
   });
 }
 

@@ -26,6 +26,13 @@ bool names_libsycl(const std::string& path);
 // loaded, or lacks the function.
 void* loaded_symbol(const char* library, const char* name) noexcept;
 
+// A function of the OpenCL loader, which the adapter of the runtime keeps loaded; nullptr: the
+// loader has no such function.
+template <class Function>
+Function* opencl_function(const char* name) noexcept {
+  return reinterpret_cast<Function*>(loaded_symbol("libOpenCL.so.1", name));
+}
+
 // The files of all libraries that are loaded, as the loader names them.
 std::vector<std::string> loaded_libraries();
 // The files of all SYCL runtimes that are loaded, ours first.

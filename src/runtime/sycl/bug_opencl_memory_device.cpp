@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/sycl/opencl.hpp"
+#include "runtime/sycl/bug_opencl_memory_device.hpp"
 
 #include <cstddef>
 #include <memory>
 #include <sycl/backend.hpp>
 #include <sycl/detail/backend_traits_opencl.hpp>
 
-namespace sycl_ext {
+#include "runtime/sycl/runtimes.hpp"
+
+namespace sycl_ext::bug {
 
 namespace {
 
@@ -47,4 +49,4 @@ std::optional<sycl::device> device_of_opencl_memory(const void* pointer,
   return std::nullopt;
 }
 
-}  // namespace sycl_ext
+}  // namespace sycl_ext::bug
