@@ -33,6 +33,11 @@ bool is_whole_imported(const Entry& entry, const std::byte* data, std::size_t nb
 
 // Registers a range.  False: the driver cannot register it, or has not, which the runtime does not
 // report.
+//
+// register_host_memory() of oneAPI 2026.2 does report it, and is not used: it takes whole pages
+// alone, needs an extension of the driver (aspect ext_oneapi_register_host_memory), and makes USM
+// of the memory, which then belongs to a context, for every library that asks.
+// https://github.com/intel/llvm/blob/sycl/sycl/doc/extensions/experimental/sycl_ext_oneapi_register_host_memory.asciidoc
 bool import(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
   try {
     experimental::prepare_for_device_copy(data, nbytes, entry.sycl->context);

@@ -25,6 +25,7 @@ constexpr std::chrono::microseconds shortest_pause{50}, longest_pause{5000};
 
 // While this many groups wait, a new group gets no marker: libintelocl ends markers that wait for
 // the same command by recursion, and some 20,000 of them overflow the stack of its thread.
+// Measured by the second program of docs/develop/reports/opencl-cpu-events.md.
 constexpr std::size_t most_groups = 256;
 
 // Whether this is the thread that frees.  It must not wait for deferred frees, because it would

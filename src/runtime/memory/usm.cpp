@@ -105,8 +105,12 @@ void require_not_lost(const Entry& entry) {
 // New USM of the runtime; nullptr: there is not enough memory.
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const WithoutGil released;
-  // Recently freed blocks may still be on their way back.
-  if (nbytes > BlockPool::largest_small) flush_deferred_frees(std::chrono::milliseconds(2));
+  // Blocks whose work is over are still on their way back.  A loop that exports and drops must not
+  // fill the memory with them, so it waits, as if each of them had the size of this block.
+  constexpr std::size_t most_bytes_on_their_way = std::size_t{64} << 20;
+  if (nbytes > most_bytes_on_their_way / std::max<std::size_t>(deferred_frees(), 1)) {
+    flush_deferred_frees(std::chrono::milliseconds(2));
+  }
   const RuntimeCall call("allocating USM");
   try {
     return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
