@@ -22,8 +22,11 @@ _AnyTensor = TypeVar("_AnyTensor", bound=TensorBase)
 class Queue:
     """A shared handle of a sycl::queue."""
 
-    def capsule(self) -> CapsuleType:
+    def _get_capsule(self) -> CapsuleType:
         """A new 'SyclQueueRef' capsule; other code can submit to the queue from now on."""
+
+    def addressof_ref(self) -> int:
+        """Address of the sycl::queue; other code can submit to the queue from now on."""
 
     def wait(self) -> None:
         """Blocks until all work submitted so far is done."""
@@ -46,6 +49,12 @@ class Entry:
     def default_context(self) -> bool: ...
     @property
     def composite(self) -> bool: ...
+    @property
+    def composite_device(self) -> Entry | None: ...
+    @property
+    def context_address(self) -> int: ...
+    @property
+    def device_address(self) -> int: ...
     @property
     def device_type(self) -> str: ...
     @property
@@ -74,6 +83,8 @@ class Entry:
     def partition_index(self) -> int: ...
     @property
     def partition(self) -> str: ...
+    @property
+    def queue(self) -> Any: ...
     @property
     def root_id(self) -> int: ...
     @property
@@ -203,8 +214,8 @@ class Commands:
     def done(self) -> bool | None:
         """Whether wait() returns, or raises, at once."""
 
-    def event_capsule(self) -> CapsuleType | None:
-        """A new 'SyclEventRef' capsule of the command; None if there is not exactly one."""
+    def event_capsule(self) -> CapsuleType:
+        """A new 'SyclEventRef' capsule of the command; waits if there is not exactly one."""
 
     def wait(self) -> None:
         """Blocks until they are done; raises their errors."""

@@ -27,11 +27,10 @@ from every_test import (  # noqa: E402, F401
 )
 
 # isort: split
-import dpctl  # noqa: E402
-
 import environments  # noqa: E402
 import samples  # noqa: E402
 import sycl_ext as sx  # noqa: E402
+import without_dpctl  # noqa: E402
 from needs import LACKS, needed  # noqa: E402
 from scheduling import scheduler  # noqa: E402
 
@@ -46,15 +45,34 @@ if IS_CPU:
 
 # ---- test environments ---------------------------------------------------------------------------
 
+NAME = os.environ.get("SYCL_EXT_ENVIRONMENT", "cpu")
 #: What the environment of this process lacks, and why.
-LACKING = LACKS.get(os.environ.get("SYCL_EXT_ENVIRONMENT", "cpu"), {})
+LACKING = LACKS.get(NAME, {})
+#: What cannot run without dpctl, and why.
+names_dpctl: dict[str, str] = {}
 
 
 def leave_out(config, items):
     """Deselect the tests of features that the environment lacks, rather than skip them."""
     lacking = {item for item in items if not LACKING.keys().isdisjoint(needed(item))}
+    if NAME == "no_dpctl":
+        reasons = {item: without_dpctl.why_left_out(item) for item in items}
+        lacking |= {item for item, reason in reasons.items() if reason}
+        names_dpctl.update((item.nodeid, reason) for item, reason in reasons.items() if reason)
     config.hook.pytest_deselected(items=list(lacking))
     items[:] = [item for item in items if item not in lacking]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """A module that imports dpctl is left out where there is none."""
+    report = yield
+    excinfo = getattr(getattr(report, "call", None), "excinfo", None)
+    error = excinfo and excinfo.value.__cause__
+    if NAME == "no_dpctl" and without_dpctl.is_missing(error):
+        names_dpctl[collector.nodeid] = f"the module imports {error.name}"
+        report.outcome, report.longrepr, report.result, report.call = "passed", None, [], None
+    return report
 
 
 # ---- several workers -----------------------------------------------------------------------------
@@ -153,6 +171,10 @@ def pytest_sessionfinish(session):
 
 
 def pytest_terminal_summary(terminalreporter):
+    if names_dpctl:
+        terminalreporter.section("left out, because they need dpctl")
+        for nodeid, reason in names_dpctl.items():
+            terminalreporter.line(f"{nodeid}: {reason}")
     if REQUIRE_ALL and _skipped:
         terminalreporter.section("SYCL_EXT_REQUIRE_ALL=1, and these were skipped", red=True)
         for nodeid in _skipped:
@@ -195,6 +217,8 @@ def root():
 @pytest.fixture(scope="session")
 def private():
     """An entry for a context that is not the default context of its device."""
+    import dpctl
+
     return sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
 
 

@@ -52,9 +52,10 @@ struct Host {
   // takes.  Appends the events that users of the queue have noted for their commands (dpctl's order
   // managers).  It may throw.
   void (*find_noted_events)(const Queue& queue, std::vector<Event>* events);
-  // By Entry::queue, once for each entry; with or without the GIL, which it takes.  The queue that
-  // dpctl keeps for the device and context of the entry.  It may throw.
-  Queue (*shared_queue_of)(const Entry& entry);
+  // By Entry::queue, until the answer is a queue; with or without the GIL, which it takes.  The
+  // queue that dpctl keeps for the device and context of the entry; empty: there is no dpctl.  It
+  // may throw.
+  Queue (*queue_of_dpctl)(const Entry& entry);
   // By an allocation that has failed; with or without the GIL, which it takes.  Asks the program to
   // free memory of the entry.  True: the allocation tries again.  It may throw.
   bool (*make_room)(const Entry& limited, std::size_t nbytes);

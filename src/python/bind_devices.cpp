@@ -71,7 +71,7 @@ void bind_devices(py::module_& m) {
                            takes_signals,
                            handle_signals,
                            find_events_of_dpctl,
-                           shared_queue_of_dpctl,
+                           cached_queue_of_dpctl,
                            ask_handler_for_room};
   host = &python;
   m.def("end_deleters", &end_deleters);
@@ -91,9 +91,18 @@ void bind_devices(py::module_& m) {
         set_staging_plan({block_bytes, blocks, threads});
       },
       py::arg("block_bytes"), py::arg("blocks"), py::arg("threads"));
-  py::class_<Queue>(m, "Queue").def("wait", &Queue::wait).def("capsule", [](const Queue& queue) {
-    return reference_capsule(queue.new_reference(), "SyclQueueRef");
-  });
+  py::class_<Queue>(m, "Queue")
+      .def("wait", &Queue::wait)
+      .def("addressof_ref",
+           [](const Queue& queue) { return reinterpret_cast<std::uintptr_t>(queue.share()); })
+      .def("_get_capsule",
+           [](const Queue& queue) {
+             return reference_capsule(queue.new_reference(), "SyclQueueRef");
+           })
+      .def(
+          "__eq__", [](const Queue& queue, const Queue& other) { return queue == other; },
+          py::is_operator())
+      .def("__hash__", &Queue::hash);
   m.def("queue_at_untrusted",
         [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); });
   m.def("loaded_libraries", [] { return as_paths(loaded_libraries()); });
@@ -136,6 +145,17 @@ void bind_devices(py::module_& m) {
            [](const Entry& entry) -> py::object {
              return py::capsule(entry.context_address(), "SyclContextRef");
            })
+      .def_property_readonly("context_address",
+                             [](const Entry& entry) {
+                               return reinterpret_cast<std::uintptr_t>(entry.context_address());
+                             })
+      .def_property_readonly("device_address",
+                             [](const Entry& entry) {
+                               return reinterpret_cast<std::uintptr_t>(entry.device_address());
+                             })
+      .def_property_readonly("composite_device", &composite_entry_of)
+      .def_property_readonly("queue",
+                             [](const Entry& entry) { return own(shared_queue(entry).release()); })
       .def("new_queue", &Entry::new_queue);
 
   m.def("resolve", [](int type, int id) {

@@ -38,9 +38,11 @@ struct Commands {
     }
     return true;
   }
+  // The event of the only command; of several ones, an event that is over when all of them are.
   py::object event_capsule() const {
-    if (events.size() != 1 || !events.front()) return py::none();
-    return reference_capsule(events.front().new_reference(), "SyclEventRef");
+    const bool is_one = events.size() == 1 && events.front();
+    if (!is_one) wait_for_all(events);
+    return reference_capsule((is_one ? events.front() : Event()).new_reference(), "SyclEventRef");
   }
 };
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "python/tensor_object.hpp"
+#include "python/bind.hpp"
 
 namespace sycl_ext {
 
@@ -127,32 +127,41 @@ void add_noted_events(const Queue& queue, std::vector<Event>* events) {
   }
 }
 
+// The shared queue of an entry as a Python object.  One that is not of this package is dpctl's.
+PyRef queue_object(const Queue& queue) {
+  return queue.is_ours() ? PyRef(py::cast(queue).release().ptr()) : make_dpctl_queue(queue.share());
+}
+
 }  // namespace
 
 PyRef shared_queue(const Entry& entry) {
   static const Entry* last_entry = nullptr;  // most calls are about the same one
   static PyObject* last_queue = nullptr;
-  if (last_entry == &entry) return PyRef(Py_NewRef(last_queue));
-  PyRef queue = checked(PyObject_CallFunction(hooks.shared_queue, "i", entry.id));
+  const Queue& shared = entry.queue();
+  if (last_entry == &entry && !shared.is_ours()) return PyRef(Py_NewRef(last_queue));
+  PyRef queue = queue_object(shared);
+  if (shared.is_ours()) return queue;
   last_entry = &entry;
   drop(std::exchange(last_queue, Py_NewRef(queue.get())));
   return queue;
 }
 
 PyRef shown_queue(const Entry& entry) {
-  if (!entry.shown_queue) {
-    const PyRef shared = shared_queue(entry);
-    PyRef made = make_dpctl_queue(address_of_queue(shared.get()));
-    if (entry.shown_queue) return PyRef(Py_NewRef(static_cast<PyObject*>(entry.shown_queue)));
-    entry.shown_queue = made.release();
+  const Queue& shared = entry.queue();
+  void*& shown = entry.shown_queues[shared.is_ours() ? 0 : 1];
+  if (!shown) {
+    PyRef made = queue_object(shared);
+    if (!shown) shown = made.release();
   }
-  return PyRef(Py_NewRef(static_cast<PyObject*>(entry.shown_queue)));
+  return PyRef(Py_NewRef(static_cast<PyObject*>(shown)));
 }
 
 void notice_released_queue(const Memory& memory) noexcept {
   if (!memory->use.is_queue_shown() || memory->own_queue) return;
-  auto* const queue = static_cast<PyObject*>(memory->entry->shown_queue);
-  if (queue && Py_REFCNT(queue) == 1) memory->use.take_queue_back();
+  for (void* const shown : memory->entry->shown_queues) {
+    if (shown && Py_REFCNT(static_cast<PyObject*>(shown)) > 1) return;
+  }
+  memory->use.take_queue_back();
 }
 
 Queue queue_of_dpctl(PyObject* object) {
@@ -179,13 +188,19 @@ void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events) {
   fail(Error::Kind::runtime, "dpctl did not return the pending work of a queue");
 }
 
-Queue shared_queue_of_dpctl(const Entry& entry) {
+Queue cached_queue_of_dpctl(const Entry& entry) {
   const auto fetch = [&] {
-    Queue queue = queue_of_dpctl(shared_queue(entry).get());
+    // As long as there is no dpctl, each question about the work of other code comes here, perhaps
+    // of a destructor with an exception pending.
+    if (entry.fetched_queue() && (PyErr_Occurred() || !loaded_module("dpctl"))) return Queue();
+    const PyRef object = checked(PyObject_CallFunction(hooks.queue_of_dpctl, "i", entry.id));
+    if (object.get() == Py_None) return Queue();
+    Queue queue = queue_of_dpctl(object.get());
     if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
     return queue;
   };
   return with_gil(fetch, [&]() -> Queue {
+    if (entry.fetched_queue()) return Queue();
     fail(Error::Kind::runtime, "dpctl returned no queue for device ", entry.id, " ('", entry.name,
          "'), or the interpreter has ended");
   });

@@ -16,7 +16,7 @@ namespace sycl_ext {
   hook(continue_new_tensor); \
   hook(continue_to_device);  \
   hook(facts_of_class);      \
-  hook(shared_queue);        \
+  hook(queue_of_dpctl);      \
   hook(numpy_dtype);         \
   hook(make_room);           \
   hook(is_refusal);          \

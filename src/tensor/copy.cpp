@@ -211,7 +211,7 @@ void order_after(const Queue& queue, const Memory& memory, bool only_copies) {
   if (!queue.in_order() && !only_copies && memory->work(How::ask) == Work::none) return;
   const std::uint64_t before = memory->use.before_question();
   const QueueSet producers =
-      only_copies ? memory->busy_queues(/*of_others=*/false) : memory->busy_queues();
+      only_copies ? memory->busy_queues(/*of_others=*/false) : memory->queues_to_ask();
   for (const Queue* producer : producers) queue.order_after(*producer);
   if (!only_copies) memory->replace_named_queues(queue, before);
 }
@@ -282,7 +282,7 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
 
 std::vector<Event> pending(const Memory& memory) {
   std::vector<Event> events;
-  for (const Queue* queue : memory->busy_queues()) {
+  for (const Queue* queue : memory->queues_to_ask()) {
     for (Event& event : queue->pending()) events.push_back(std::move(event));
   }
   return events;

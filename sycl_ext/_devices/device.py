@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sycl_ext import _core
-from sycl_ext._devices import pci
+from sycl_ext._devices import companion, pci
 from sycl_ext._devices.description import DOMAINS
 from sycl_ext._negotiation.arguments import check_word, is_int, is_unordered
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
@@ -174,11 +174,13 @@ class Device(Identity):
     def sycl_queue(self) -> dpctl.SyclQueue:
         """The queue that dpctl keeps for the device and context of the entry.
 
-        All users of dpctl in the process share it, for example dpnp. It is out of order.
+        All users of dpctl in the process share it, for example dpnp. It is out of order. Without
+        dpctl it is a queue of this package, with ``_get_capsule()`` and ``addressof_ref()``.
         """
         if self._queue is None:
-            import dpctl
-
+            dpctl = companion.find_dpctl()
+            if dpctl is None:
+                return self._entry.queue
             try:
                 self._queue = dpctl.get_device_cached_queue((self.sycl_context, self.sycl_device))
             except dpctl.SyclQueueCreationError as error:
@@ -189,11 +191,14 @@ class Device(Identity):
 
     @property
     def sycl_context(self) -> dpctl.SyclContext:
-        """The context of the entry, as a ``dpctl.SyclContext``."""
+        """The context of the entry, as a ``dpctl.SyclContext``.
+
+        Without dpctl it is an object with ``_get_capsule()`` and ``addressof_ref()``.
+        """
         if self._context is not None:
             return self._context
-        import dpctl
-
+        if (dpctl := companion.find_dpctl()) is None:
+            return companion.SyclContext(self.id)
         context = dpctl.SyclContext(self._entry.context_capsule())
         # ``addressof_ref()`` stays valid.  A private context would be kept alive forever.
         if self.default_context:
@@ -202,12 +207,16 @@ class Device(Identity):
 
     @property
     def sycl_device(self) -> dpctl.SyclDevice:
-        """The device of the entry, as a ``dpctl.SyclDevice``."""
-        if self._sycl_device is None:
-            import dpctl
+        """The device of the entry, as a ``dpctl.SyclDevice``.
 
+        Without dpctl it is an object with ``addressof_ref()``.
+        """
+        if self._sycl_device is None:
+            if (dpctl := companion.find_dpctl()) is None:
+                return companion.SyclDevice(self.id)
             # dpctl takes no capsule of a device.
-            self._sycl_device = dpctl.SyclQueue(self._entry.new_queue().capsule()).sycl_device
+            queue = dpctl.SyclQueue(self._entry.new_queue()._get_capsule())
+            self._sycl_device = queue.sycl_device
         return self._sycl_device
 
     def create_sub_devices(self, partition: int | Sequence[int] | str) -> tuple[Device, ...]:
@@ -343,9 +352,9 @@ def by_id(entry_id: int) -> Device:
     return device
 
 
-def shared_queue(entry_id: int) -> dpctl.SyclQueue:
-    """Return the queue of an entry, for the core."""
-    return by_id(entry_id).sycl_queue
+def queue_of_dpctl(entry_id: int) -> dpctl.SyclQueue | None:
+    """Return the queue that dpctl keeps for an entry, for the core; None: there is no dpctl."""
+    return None if companion.find_dpctl() is None else by_id(entry_id).sycl_queue
 
 
 def roots() -> list[Device]:

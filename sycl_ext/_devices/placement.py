@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
 
 from sycl_ext import _core
+from sycl_ext._devices.companion import SyclContext, SyclDevice
 from sycl_ext._devices.device import Device, by_id, devices, roots
-from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
+from sycl_ext._devices.queues import address_in_dpctl, is_queue, queue_from
 from sycl_ext._negotiation.arguments import is_int
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device, is_capsule
 from sycl_ext._negotiation.errors import SyclError
@@ -90,9 +91,11 @@ def place(spec: Any) -> Placement:
         return Placement(_by_filter(spec))
     if isinstance(spec, tuple):
         return Placement(_by_pair(spec))
-    if is_dpctl_queue(spec):
+    if is_queue(spec):
         queue = queue_from(spec)
         return Placement(by_id(_core.entry_of_queue(queue).id), queue)
+    if isinstance(spec, (SyclContext, SyclDevice)):
+        return Placement(by_id(spec.entry_id))
     address = address_in_dpctl(spec, "SyclDevice")
     if address is not None:
         return Placement(by_id(_core.entry_of_device(address).id))
@@ -147,6 +150,8 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
     """
     wanted = None if device is None else place(device).device
     address = address_in_dpctl(context_or_queue, "SyclContext")
+    if isinstance(context_or_queue, SyclContext):
+        context_or_queue = context_or_queue._get_capsule()
     if is_capsule(context_or_queue):
         address = _core.context_in_capsule(context_or_queue)
     elif address is None:

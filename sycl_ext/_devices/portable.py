@@ -78,12 +78,10 @@ def sub_device_at(device: Device, path: Sequence[PartitionStep]) -> Device:
     """Return the sub-device at the end of a path, or the last one that exists."""
     for step in path:
         if step == description.TO_COMPOSITE:
-            import dpctl
-
-            composite = dpctl.SyclDevice(device.filter_string).composite_device
+            composite = by_id(device.root_id)._entry.composite_device
             if composite is None:
                 break
-            device = place(composite).device
+            device = by_id(composite.id)
             continue
         partition, index = step
         try:

@@ -33,9 +33,9 @@ def address_in_dpctl(obj: object, name: str) -> int | None:
     return address
 
 
-def is_dpctl_queue(obj: object) -> bool:
-    """Whether `obj` is a ``dpctl.SyclQueue``."""
-    return address_in_dpctl(obj, "SyclQueue") is not None
+def is_queue(obj: object) -> bool:
+    """Whether `obj` is a ``dpctl.SyclQueue``, or what this package shows where there is none."""
+    return isinstance(obj, _core.Queue) or address_in_dpctl(obj, "SyclQueue") is not None
 
 
 def is_torch_class(cls: type) -> bool:
@@ -59,7 +59,7 @@ def device_guard(x: Any) -> AbstractContextManager[object]:
 def producer_queue(x: Any) -> object:
     """Return the queue that a producer of USM works on, in a form that it takes as ``stream``.
 
-    This is the ``dpctl.SyclQueue`` of the producer. Tensors of torch have no such attribute and do
+    This is the ``sycl_queue`` of the producer. Tensors of torch have no such attribute and do
     not wait, so for them it is the address of the current stream's queue. None: the producer has no
     queue.
 
@@ -71,7 +71,7 @@ def producer_queue(x: Any) -> object:
         if is_torch_class(type(x))
         else getattr(x, "sycl_queue", None)
     )
-    if is_dpctl_queue(queue):
+    if is_queue(queue):
         return queue
     if not _core.has_other_libsycl():
         return queue if is_torch_class(type(x)) else None
@@ -84,6 +84,8 @@ def producer_queue(x: Any) -> object:
 
 
 def _of_dpctl(obj: object) -> _core.Queue | None:
+    if isinstance(obj, _core.Queue):
+        return obj
     address = address_in_dpctl(obj, "SyclQueue")
     return None if address is None else _core.queue_at_untrusted(address)
 
@@ -120,7 +122,7 @@ def _of_capsule_method(obj: Any) -> _core.Queue | None:
 
 def _of_stream(obj: Any) -> _core.Queue | None:
     queue = getattr(obj, "sycl_queue", None)  # torch.xpu.Stream: an int; dpnp: a dpctl.SyclQueue
-    return queue_from(queue) if is_dpctl_queue(queue) or is_int(queue) else None
+    return queue_from(queue) if is_queue(queue) or is_int(queue) else None
 
 
 #: Each form of a queue, in words, and its reader, which returns None for an object of another form.

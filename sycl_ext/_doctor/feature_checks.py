@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from sycl_ext._doctor.finding import INSTALL_GPU, UPGRADES, Finding, how, listed, unset
-from sycl_ext._doctor.machine import RANKS, SELECTORS, Machine
+from sycl_ext._doctor.machine import FREE_THREADED, RANKS, SELECTORS, Machine
 from sycl_ext._setup.icd import INSTALL_CPU
 
 #: What to do if a device of this kind fails a test that needs none of these packages.
@@ -128,4 +128,16 @@ def no_usm(machine: Machine) -> Iterator[Finding]:
         )
 
 
-CHECKS = (self_test, ptrace_scope, pidfd_getfd, hidden_peers, no_fp64, no_usm)
+def free_threading(machine: Machine) -> Iterator[Finding]:
+    """Python was built without the GIL."""
+    if machine.python.endswith(FREE_THREADED):
+        yield Finding(
+            "free-threaded Python: sycl_ext imports, and re-enables the GIL",
+            "its core relies on the GIL, so PYTHON_GIL=0 is not supported: threads that exchange "
+            "arrays at the same time crash",
+            "unset PYTHON_GIL",
+            severity="warning",
+        )
+
+
+CHECKS = (self_test, ptrace_scope, pidfd_getfd, hidden_peers, no_fp64, no_usm, free_threading)

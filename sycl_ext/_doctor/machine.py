@@ -15,6 +15,7 @@ import re
 import shlex
 import stat
 import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -154,6 +155,9 @@ class Step:
         return self.outcome in ("failed", "crashed")
 
 
+#: Follows the version of a Python that was built without the GIL.
+FREE_THREADED = ", free-threaded"
+
 #: The facts of the JSON report, in its order.
 FACTS = (
     *("python", "executable", "prefix", "platform", "full", "in_container", "packages"),
@@ -175,7 +179,8 @@ class Machine:
 
     def __init__(self, root: Path = Path("/"), timeout: float = 120, **known: Any) -> None:
         self.root, self.timeout = root, timeout
-        self.python = platform.python_version()
+        has_no_gil = sysconfig.get_config_var("Py_GIL_DISABLED")
+        self.python = platform.python_version() + (FREE_THREADED if has_no_gil else "")
         self.executable, self.prefix = sys.executable, sys.prefix
         self.platform = platform.platform(terse=True)
         self.in_container = any((root / at).exists() for at in (".dockerenv", "run/.containerenv"))

@@ -34,7 +34,6 @@ LOAD_ERRORS = (
     ),
     (PERMISSION, "this user may not read a file of it", "chmod -R a+rX {prefix}/lib"),
     ("numpy|NumPy", "numpy is missing or too old", "python -m pip install {numpy}"),
-    ("No module named 'dpctl", "dpctl is not installed", "python -m pip install {dpctl}"),
     (
         "No module named 'sycl_ext",
         "the extension module was removed, or these are the sources and it was not built",

@@ -9,7 +9,6 @@ from typing import Any, Final, TypeAlias
 
 from sycl_ext import _core
 from sycl_ext._devices import queues
-from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import NamedDevice, resolve
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal
@@ -116,7 +115,7 @@ def _stream_of(x: Any, device: DLDevice, named: NamedDevice) -> tuple[dict[str, 
     queue = queues.producer_queue(x)
     if queue is queues.OTHER_RUNTIME:
         return {"stream": None}, queue
-    return {"stream": queue or shared_queue(device[1])}, queue
+    return {"stream": queue or _core.entry(device[1]).queue}, queue
 
 
 def _ask_for_view_capsule(x: Any, keywords: dict[str, Any], refusals: Refusals) -> object:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
+from sycl_ext._devices.companion import SyclDevice
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
-from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
+from sycl_ext._devices.queues import address_in_dpctl, is_queue, queue_from
 from sycl_ext._negotiation.dlpack import is_capsule
 from sycl_ext._negotiation.producers import definer, has_trait
 from sycl_ext._protocols.dtypes import TYPESTRS, name_from_typestr
@@ -75,9 +76,10 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
 
 def _read_syclobj(syclobj: Any, pointer: int) -> tuple[Device, _core.Queue | None]:
     """Read the forms of ``syclobj``: queue, context, their capsules, filter string, device."""
-    if isinstance(syclobj, str) or address_in_dpctl(syclobj, "SyclDevice") is not None:
+    is_device = isinstance(syclobj, SyclDevice) or address_in_dpctl(syclobj, "SyclDevice")
+    if isinstance(syclobj, str) or is_device:
         return place(syclobj).device, None
-    if not is_dpctl_queue(syclobj) and callable(getattr(syclobj, "_get_capsule", None)):
+    if not is_queue(syclobj) and callable(getattr(syclobj, "_get_capsule", None)):
         syclobj = syclobj._get_capsule()
     if is_capsule(syclobj) and _core.capsule_name(syclobj) == "SyclContextRef":
         context = _core.context_in_capsule(syclobj)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sycl_ext import _core
+from sycl_ext._devices import companion
 from sycl_ext._negotiation.arguments import check_flag
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.identity import Identity
@@ -119,14 +120,11 @@ class AsyncCopy(Identity, Generic[Result]):
         """The event of the copy: commands that depend on it see the elements.
 
         For a copy that is not a single command, this waits for the copy, and the event is complete.
+        Without dpctl it is an object with ``_get_capsule()`` and ``wait()``.
         """
-        import dpctl
-
-        capsule = self._copy.event_capsule()
-        if capsule is not None:
-            return dpctl.SyclEvent(capsule)
-        self._copy.wait()
-        return dpctl.SyclEvent()
+        if (dpctl := companion.find_dpctl()) is None:
+            return companion.SyclEvent(self._copy)
+        return dpctl.SyclEvent(self._copy.event_capsule())
 
     def __repr__(self) -> str:
         return f"<AsyncCopy: {'done' if self.done() else 'pending'}>"

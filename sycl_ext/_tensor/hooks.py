@@ -28,7 +28,7 @@ def connect() -> None:
         "numpy_dtype": numpy_dtype,
         "make_room": memory_use.make_room,
         "facts_of_class": producer_facts.facts_of_class,
-        "shared_queue": device.shared_queue,
+        "queue_of_dpctl": device.queue_of_dpctl,
         "continue_import": imports.continue_import,
         "continue_export": exports.export,
         "continue_host_view": host_view.make_host_view,

@@ -10,6 +10,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from sycl_ext import _core
+from sycl_ext._devices import companion
 from sycl_ext._devices.device import Device
 from sycl_ext._negotiation.arguments import check_order
 from sycl_ext._negotiation.rules import kind_of_copy
@@ -68,9 +69,8 @@ class Tensor(Views):
         own = _core.own_queue(self)
         if own is None:
             return self.device.sycl_queue
-        import dpctl
-
-        return dpctl.SyclQueue(own.capsule())
+        dpctl = companion.find_dpctl()
+        return own if dpctl is None else dpctl.SyclQueue(own._get_capsule())
 
     @property
     def sycl_context(self) -> dpctl.SyclContext:

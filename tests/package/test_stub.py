@@ -28,7 +28,10 @@ VAGUE = re.compile(r"\b(object|dict|type|tuple|TensorBase)\b(?!\[)")
 #: Methods whose docstrings are those of a public function, in one place: `docstrings.hpp`.
 PUBLIC_METHODS = ("TensorBase.__dlpack__", "TensorBase.to_device", "TensorBase.to_numpy")
 #: Special methods that are part of a class; pybind11 adds others to each.
-SPECIAL = ("__buffer__", "__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__")
+SPECIAL = (
+    *("__buffer__", "__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__"),
+    "_get_capsule",  # as dpctl's objects have it
+)
 
 
 def without_lines(text):

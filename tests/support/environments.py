@@ -25,6 +25,7 @@ import level_zero.build as driver
 import opencl_gpu.build as opencl_gpu
 import posing_adapter.build as posing_adapter
 import real_drivers.build as real_drivers
+import without_dpctl
 from kernels.build import environment as kernel_environment
 from stand_in_build import Missing, installed, opencl
 
@@ -140,6 +141,11 @@ ENVIRONMENTS = {
     "hip": Environment("native_backends", lambda _scratch: posing("hip"), (OWN_HANDLES,)),
     "out_of_memory": Environment("out_of_memory", _out_of_memory),
     "no_usm": Environment("no_usm", _no_usm),
+    "no_dpctl": Environment(
+        "no_dpctl",
+        cpu,
+        python=without_dpctl.python,
+    ),
 }
 
 

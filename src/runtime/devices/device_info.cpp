@@ -120,6 +120,12 @@ std::vector<sycl::device> components_of(const sycl::device& device) {
   return device.get_info<Components>();
 }
 
+std::optional<sycl::device> composite_of(const sycl::device& device) {
+  using Composite = sycl::ext::oneapi::experimental::info::device::composite_device;
+  if (!device.has(sycl::aspect::ext_oneapi_is_component)) return std::nullopt;
+  return device.get_info<Composite>();
+}
+
 bool can_live_in(const sycl::context& context, const sycl::device& device) {
   try {
     make_queue(context, device);

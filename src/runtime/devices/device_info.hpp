@@ -28,6 +28,9 @@ std::optional<sycl::device> parent_of(const sycl::device& device);
 // listed (ZE_FLAT_DEVICE_HIERARCHY=COMBINED).
 std::vector<sycl::device> components_of(const sycl::device& device);
 
+// The composite device of such a component; nullopt: the device is none.
+std::optional<sycl::device> composite_of(const sycl::device& device);
+
 // Whether a sub-device can use a context, such as the default one; not on OpenCL.
 bool can_live_in(const sycl::context& context, const sycl::device& device);
 // Whether a context serves a device: the context lists the device, or (on Level Zero) its parent.

@@ -324,6 +324,14 @@ const Entry& entry_of_device(const void* device) {
                    [&]() -> const Entry& { return table().home_of(at<sycl::device>(device)); });
 }
 
+std::optional<const Entry*> composite_entry_of(const Entry& entry) {
+  return sycl_call("looking up a composite device", [&]() -> std::optional<const Entry*> {
+    const std::optional<sycl::device> composite = composite_of(entry.sycl->device);
+    if (!composite) return std::nullopt;
+    return &table().home_of(*composite);
+  });
+}
+
 std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition) {
   try {
     return table().partitioned(entry, partition);

@@ -11,6 +11,7 @@
 // noexcept.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ const Entry& entry_of(const Queue& queue);
 const Entry& entry_of_context(const void* context, const void* device);
 // Entry of a root device, or the home of a sub-device.
 const Entry& entry_of_device(const void* device);
+// The entry of the composite device (the card) that a device is a component of; nullopt: it is not
+// one.
+std::optional<const Entry*> composite_entry_of(const Entry& entry);
 // Entries of the sub-devices of a device, in the order of the runtime.  Partitioning the same
 // device in the same way again returns the same entries, although OpenCL makes new, unequal
 // sub-devices each time.  (A sub-device that other code made on OpenCL is recognised only by its

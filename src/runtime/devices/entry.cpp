@@ -40,12 +40,15 @@ const Queue& Entry::extension_queue() const {
 }
 
 const Queue& Entry::fetch_queue() const {
-  return queue_.get([this] {
-    const Host* const python = host;
-    Queue fetched = python ? python->shared_queue_of(*this)
-                           : Queue(make_queue(sycl->context, sycl->device, {}));
-    fetched.share();
-    return fetched;
+  const Host* const python = host;
+  if (const Queue of_dpctl = python ? python->queue_of_dpctl(*this) : Queue()) {
+    of_dpctl.share();
+    return queue_of_dpctl_.get([&of_dpctl] { return of_dpctl; });
+  }
+  return queue_before_dpctl_.get([this] {
+    Queue queue(make_queue(sycl->context, sycl->device, {}));
+    queue.share();
+    return queue;
   });
 }
 

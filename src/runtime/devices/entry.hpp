@@ -70,14 +70,23 @@ class Entry final {
   bool reaches(const Entry& other) const noexcept;
 
   // The queue that all code in the process shares for this device and context: the queue that dpctl
-  // keeps (dpctl.get_device_cached_queue), which dpnp uses.  It is out of order.  It is fetched
-  // when first needed, which takes the GIL, so the caller holds no lock.
+  // keeps (dpctl.get_device_cached_queue), which dpnp uses.  As long as there is no dpctl in the
+  // process, it is a queue of this package.  It is out of order.  It is fetched when first needed,
+  // which takes the GIL, so the caller holds no lock.
   const Queue& queue() const {
-    const Queue* const fetched = fetched_queue();
-    return fetched ? *fetched : fetch_queue();
+    const Queue* const of_dpctl = queue_of_dpctl_.made();
+    return of_dpctl ? *of_dpctl : fetch_queue();
   }
   // The shared queue, or nullptr if it was not fetched, and so was not handed out by this package.
-  const Queue* fetched_queue() const noexcept { return queue_.made(); }
+  const Queue* fetched_queue() const noexcept {
+    const Queue* const of_dpctl = queue_of_dpctl_.made();
+    return of_dpctl ? of_dpctl : queue_before_dpctl_.made();
+  }
+  // The queue that was shared until dpctl was loaded, and may still be in use; nullptr: there is
+  // none.
+  const Queue* earlier_queue() const noexcept {
+    return queue_of_dpctl_.made() ? queue_before_dpctl_.made() : nullptr;
+  }
   // A new in-order queue.
   Queue new_queue() const;
 
@@ -96,9 +105,9 @@ class Entry final {
   const Queue& extension_queue() const;
   // The queue for extensions; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
-  // The object in which Python gets the shared queue (python/dpctl_queue.cpp); the core does not
-  // read it.
-  mutable void* shown_queue = nullptr;
+  // The objects in which Python gets the shared queue (python/dpctl_queue.cpp): that of this
+  // package before dpctl was loaded, and that of dpctl; the core does not read them.
+  mutable std::array<void*, 2> shown_queues{};
   // Address of this entry's sycl::device / sycl::context, valid for ever.
   const void* device_address() const noexcept;
   const void* context_address() const noexcept;
@@ -107,7 +116,7 @@ class Entry final {
   const Queue& fetch_queue() const;
   // Made without a lock: a fork would wait for that lock, and so for the runtime.
   mutable FirstMade<const Queue, true> commands_;
-  mutable FirstMade<const Queue> queue_, extension_queue_;
+  mutable FirstMade<const Queue> queue_of_dpctl_, queue_before_dpctl_, extension_queue_;
 };
 
 // Whether the device has USM of that kind.

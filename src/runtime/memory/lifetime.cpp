@@ -2,6 +2,7 @@
 #include "runtime/memory/lifetime.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -107,10 +108,12 @@ void Lifetime::end(std::unique_ptr<Lifetime> block) noexcept {
 }
 
 bool Lifetime::always_asks(const Queue& queue) const noexcept {
-  const Queue* const shared = entry ? entry->fetched_queue() : nullptr;
-  const Queue* const commands = entry ? entry->made_commands() : nullptr;
-  return (own_queue && queue == own_queue) || (shared && queue == *shared) ||
-         (commands && queue == *commands);
+  if (own_queue && queue == own_queue) return true;
+  if (!entry) return false;
+  const std::initializer_list<const Queue*> always = {
+      entry->fetched_queue(), entry->earlier_queue(), entry->made_commands()};
+  return std::any_of(always.begin(), always.end(),
+                     [&queue](const Queue* asked) { return asked && queue == *asked; });
 }
 
 void Lifetime::name_queue(const Queue& queue) const {
@@ -152,17 +155,26 @@ QueueSet Lifetime::busy_queues(bool of_others) const noexcept {
   if (own_queue) add(&own_queue);
   set.add(named_queues_.list());
   if (!entry) return set;
-  add(entry->fetched_queue());
+  const auto add_shared = [&add](const Entry& shared_by_all) {
+    add(shared_by_all.fetched_queue());
+    add(shared_by_all.earlier_queue());
+  };
+  add_shared(*entry);
   add(entry->made_extension_queue());
   if (entry->kind == EntryKind::sub_device && entry->default_context) {
-    add(find_entry(entry->root_id)->fetched_queue());
+    add_shared(*find_entry(entry->root_id));
   }
   return set;
 }
 
+QueueSet Lifetime::queues_to_ask() const {
+  if (asks_queues_of_others()) fetch_queues();
+  return busy_queues();
+}
+
 void Lifetime::wait_for_queues(bool mark_reported) const {
   const std::uint64_t before = use.before_question();  // before the queues are chosen
-  for (const Queue* queue : busy_queues()) {
+  for (const Queue* queue : queues_to_ask()) {
     if (queue->work(How::ask) != Work::none) queue->wait();
   }
   const std::string failure = entry ? entry->failure_of_copies(data, nbytes, mark_reported) : "";
@@ -188,7 +200,7 @@ Work Lifetime::work(How how) const {
 }
 
 Work Lifetime::ask_queues(How how) const {
-  for (const Queue* queue : busy_queues()) {
+  for (const Queue* queue : queues_to_ask()) {
     const Work answer = queue->work(how);
     if (answer != Work::none) return answer;
   }

@@ -221,15 +221,16 @@ class Lifetime : public Deferred {
   //
   // One is the entry's queue for commands of this package.  If third parties can submit work on
   // the block, the others are the block's own queue, the queues of its entry, the queues that
-  // consumers named, and the queue of the root device, because memory of a sub-device is exported
+  // consumers named, and the queues of the root device, because memory of a sub-device is exported
   // under the id of its root device.  Other code can submit work while it holds the block (InUse),
   // and until the queues were seen idle after the last such holder has gone.  It always can for
   // memory or a queue that it provided.  (BlockUse has the states.)
-  QueueSet busy_queues() const noexcept {
-    return busy_queues(may_have_work_of_others() || (!is_ours() && kind != UsmKind::system));
-  }
+  QueueSet busy_queues() const noexcept { return busy_queues(asks_queues_of_others()); }
   // The same queues, with or without those for third-party work.
   QueueSet busy_queues(bool of_others) const noexcept;
+  // The same queues, for a caller that asks them now.  If dpctl was loaded since the block was
+  // handed out, its queues are among them.
+  QueueSet queues_to_ask() const;
   // Whether all work on the block is over, as far as this process can know.  `unknown` also if a
   // copy has failed and only a wait reports it, and in a forked child, whose parent may have
   // submitted work.  It never waits.  Releases the GIL, unless it asks counters alone.
@@ -252,6 +253,9 @@ class Lifetime : public Deferred {
   QueueSet awaited_queues() const noexcept override {
     return busy_queues(may_have_work_of_others());
   }
+  void before_waiting() const override {
+    if (may_have_work_of_others()) fetch_queues();
+  }
 
  private:
   // Whether only the background thread may release the owner, because this thread would have to
@@ -260,6 +264,9 @@ class Lifetime : public Deferred {
   // Whether a third party got the block, named a queue for work on it, or provided its queue.
   bool may_have_work_of_others() const noexcept {
     return own_queue || !named_queues_.empty() || use.may_have_work_of_others();
+  }
+  bool asks_queues_of_others() const noexcept {
+    return may_have_work_of_others() || (!is_ours() && kind != UsmKind::system);
   }
   // Whether the queue is asked even if no consumer names it.
   bool always_asks(const Queue& queue) const noexcept;

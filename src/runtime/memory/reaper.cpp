@@ -89,6 +89,10 @@ struct Reaper {
 
   // Puts an object into the group for its queues that has no marker yet.
   void put(std::unique_ptr<Deferred> object) noexcept {
+    try {
+      object->before_waiting();
+    } catch (...) {  // other code's: the queues that are known are waited for
+    }
     const QueueSet queues = object->awaited_queues();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
       return !other.markers && other.queues == queues;

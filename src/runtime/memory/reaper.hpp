@@ -65,7 +65,7 @@ class QueueSet {
   const Queue* at(std::size_t place) const noexcept {
     return place < size_ ? queues_[place] : &(*list_)[place - size_];
   }
-  std::array<const Queue*, 5> queues_{};  // the most that Lifetime::busy_queues() finds
+  std::array<const Queue*, 7> queues_{};  // the most that Lifetime::busy_queues() finds
   std::size_t size_ = 0;
   QueueList list_;
 };
@@ -75,6 +75,9 @@ class QueueSet {
 class Deferred {
  public:
   virtual ~Deferred() = default;
+
+  // Called by the background thread before it asks for the queues.  May take the GIL, and throw.
+  virtual void before_waiting() const {}
 
   // The queues on which pending work must end before the object is freed.
   virtual QueueSet awaited_queues() const noexcept = 0;

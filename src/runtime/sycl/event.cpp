@@ -68,6 +68,8 @@ Work Event::work(How how) const noexcept {
   return Work::unknown;
 }
 
-Owner Event::new_reference() const { return new_reference_of(state_->event); }
+Owner Event::new_reference() const {
+  return new_reference_of(state_ ? state_->event : sycl::event());
+}
 
 }  // namespace sycl_ext

@@ -23,7 +23,7 @@ class Event {
   explicit operator bool() const noexcept { return state_ != nullptr; }
   // Whether the command is over.  One of the parent of this forked child counts as over.
   Work work(How how) const noexcept;
-  // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
+  // A new `sycl::event` on the heap for a "SyclEventRef" capsule; it is over if this one is empty.
   Owner new_reference() const;
 
   // nullptr: the command is done.

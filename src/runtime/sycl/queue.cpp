@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -136,6 +137,8 @@ bool Queue::operator==(const Queue& other) const noexcept {
   if (state_ == other.state_) return true;
   return state_ && other.state_ && state_->queue == other.state_->queue;
 }
+
+std::size_t Queue::hash() const noexcept { return std::hash<sycl::queue>()(state_->queue); }
 
 bool Queue::is_at(const void* address) const noexcept {
   return state_->queue == *static_cast<const sycl::queue*>(address);

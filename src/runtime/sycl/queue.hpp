@@ -35,6 +35,7 @@ class Queue {
 
   explicit operator bool() const noexcept { return state_ != nullptr; }
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
+  std::size_t hash() const noexcept;                   // of the sycl::queue
   bool is_at(const void* address) const noexcept;      // of a `sycl::queue`
   bool in_order() const noexcept;
   bool is_ours() const noexcept;  // made by this package

@@ -122,9 +122,6 @@ BROKEN = {
         (fails("import sycl_ext",
         "ImportError: sycl_ext requires NumPy >= 1.26, but 1.25.2 is installed; run ..."),
         "runtime", "numpy is missing or too old", "python -m pip install 'numpy>=1.26'"),
-    "dpctl is not installed": (fails("import sycl_ext",
-        "ModuleNotFoundError: No module named 'dpctl'"), "runtime", "dpctl is not installed",
-        "python -m pip install 'dpctl>=0.22'"),
     "a CPU driver that only root may read": (no_device(
         drivers=(replace(ICD, error="OSError: libintelocl.so: Permission denied"),)), "driver",
         "Permission denied", "chmod a+r /env/lib/libintelocl.so"),
@@ -273,6 +270,8 @@ BROKEN = {
     "no fp64": (well(devices=(CPU, replace(GPU, fp64=False))), "no-fp64",
         "kernels that compute with float64 fail",
         "export OverrideDefaultFP64Settings=1 IGC_EnableDPEmulation=1"),
+    "free-threaded Python": (well(python="3.13.5, free-threaded"), "free-threading",
+        "PYTHON_GIL=0 is not supported", "unset PYTHON_GIL"),
     "no USM": (well(devices=(CPU, replace(GPU, usm_types=()))), "no-usm",
         "driver does not implement it", "python -m sycl_ext devices"),
     "no device, and a driver that can be loaded":
