@@ -8,6 +8,7 @@ import time
 import dpctl
 import dpctl.memory
 import pytest
+import torch
 
 import pending
 import producers
@@ -133,6 +134,22 @@ def test_view_of_a_producer_without_keywords_is_complete():
         # Half a second: a view that comes too early is read before the kernel is let go.
         outcome = pending.run(gate, lambda: at(sx.from_dlpack(x).ptr), patience=0.5)
         on.wait()
+    assert outcome == pending.Outcome(result={NEW})
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_library_that_names_no_stream_gets_complete_memory(monkeypatch, is_kept):
+    """torch with XPU takes the memory as it is (pytorch#195825), so the exchange waits."""
+    monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "from_dlpack", lambda x: at(x.ptr))  # as it is now
+    tensor, where = sx.zeros(NBYTES // 8, "int64", device=device()), device().sycl_queue
+    if is_kept:
+        sx.exchange(tensor, torch)
+    with kernels_in(private=False).gate() as gate:
+        kernels_in(private=False).fill(where, gate, tensor.ptr, NBYTES, NEW)
+        # Half a second: an exchange that does not wait ends before the kernel is let go.
+        outcome = pending.run(gate, lambda: sx.exchange(tensor, torch), patience=0.5)
+        where.wait()
     assert outcome == pending.Outcome(result={NEW})
 
 
