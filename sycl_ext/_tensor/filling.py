@@ -58,7 +58,7 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     if _KINDS.index(kind) > _KINDS.index(fits):
         raise TypeError(
             f"the value is {value!r}, but the elements are {dtype}, and numbers are not rounded "
-            f"silently; pass a number of type {fits.__name__}"
+            f"silently; pass a value of the kind {fits.__name__}"
         )
     if kind is int and fits is int:
         limits = np.iinfo(dtype)
