@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint lint-workflows architecture graph test test-left-out test-long test-interop test-processes
-.PHONY: neo neo-long newest-compilers distributions nightly bare bench generate format clean distclean
+.PHONY: test-engines newest-engines neo neo-long newest-compilers distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
 
@@ -33,9 +33,10 @@ help:
 	@echo "make newest-compilers  the package with g++ of Debian sid, each file with its clang and libc++ (3 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
+	@echo "make test-engines   the weight transfer with the modules of vLLM $(VLLM); newest-engines: of the newest release"
 	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
 	@echo "make distributions  build each distribution, and run its tests in an environment of its own (3 minutes)"
-	@echo "make nightly       test-long, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
+	@echo "make nightly       test-long, test-engines, newest-engines, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/develop/benchmarks.md with its plots, docs/develop/scaling.md (7 minutes)"
 	@echo "make hardware      examine a SYCL GPU; writes build/hardware/hardware.md, a report to be passed on"
@@ -71,7 +72,7 @@ $(BIN)/python:
 	$(PIP) install --quiet --upgrade pip
 
 # One command for them and the package: pip would look for it on an index, or for them.
-EDITABLE_INTEGRATIONS := $(addprefix --editable ,hardware integrations/dask integrations/mpi integrations/symmetric integrations/xarray)
+EDITABLE_INTEGRATIONS := $(addprefix --editable ,hardware integrations/dask integrations/mpi integrations/symmetric integrations/vllm integrations/xarray)
 INTEGRATIONS_INPUTS := $(wildcard integrations/*/pyproject.toml */pyproject.toml)
 
 # Such as cpu: uv knows where torch's builds are, and pip then finds it installed. Empty: pip's own settings.
@@ -173,6 +174,14 @@ test-processes: setup
 	$(PIP) install --quiet --editable integrations/ray joblib
 	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest -n 2 tests/programs/processes $(PYTEST_OPTIONS)
 
+# Adapters of engines with the modules of their wheels (340 MB), without what these require. A release that has changed a
+# name is reported with it.
+VLLM := 0.33.0
+test-engines newest-engines: setup
+	$(PIP) install --quiet pydantic
+	folder=$$($(BIN)/python tests/support/engine_wheel.py vllm$(if $(filter test-engines,$@),==$(VLLM))) && \
+		SYCL_EXT_VLLM=$$folder $(BIN)/python -m pytest integrations/vllm/tests $(PYTEST_OPTIONS)
+
 # Each distribution in an environment of what it declares and nothing else, with its own tests. Packages of others are
 # linked from this environment.
 distributions: setup
@@ -181,7 +190,7 @@ distributions: setup
 
 # Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md lists the properties that only they test.
 # After a failure the others run.
-NIGHTLY := test-long neo-long afternoon release-dry-run tsan soak fuzz fuzz-python
+NIGHTLY := test-long test-engines newest-engines neo-long afternoon release-dry-run tsan soak fuzz fuzz-python
 nightly:
 	SYCL_EXT_REQUIRE_ALL=1 $(MAKE) --keep-going $(NIGHTLY) FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
 NIGHTLY_FUZZ_SECONDS ?= 300
@@ -253,7 +262,7 @@ repair-wheel:
 	auditwheel repair --strip --exclude 'libsycl.so*' --wheel-dir $(DEST) $(WHEEL)
 
 # The distributions without an extension module have one wheel each.
-PURE := conformance hardware integrations/dask integrations/mpi integrations/ray integrations/symmetric integrations/xarray
+PURE := conformance hardware integrations/dask integrations/mpi integrations/ray integrations/symmetric integrations/vllm integrations/xarray
 sdist: $(VENV)/.release-is-ready
 	$(BIN)/python -m build --sdist --outdir dist
 	for folder in $(PURE); do $(BIN)/python -m build --outdir dist $$folder || exit; done

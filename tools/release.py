@@ -31,6 +31,7 @@ PURE = {
     "integrations/mpi": "sycl_ext_mpi",
     "integrations/ray": "sycl_ext_ray",
     "integrations/symmetric": "sycl_ext_symmetric",
+    "integrations/vllm": "sycl_ext_vllm",
     "integrations/xarray": "sycl_ext_xarray",
 }
 #: The files that have the version.

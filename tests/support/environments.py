@@ -51,6 +51,7 @@ OURS = (
     "SYCL_EXT_PROCESSES",
     "SYCL_EXT_REQUIRE_ALL",
     "SYCL_EXT_SOAK",
+    "SYCL_EXT_VLLM",
 )
 
 

@@ -73,26 +73,3 @@ def test_server_of_lmcache_opens_the_cache_of_an_engine(where, dtype, refusal, t
         "equal: True False",
     ]
     assert refusal in refused
-
-
-@pytest.mark.parametrize(("where", "how"), [("cpu", "shared memory"), ("level_zero_v2", "handle")])
-def test_worker_of_vllm_loads_the_weights_of_a_trainer(where, how, tmp_path):
-    assert run("train_for_vllm.py", where, tmp_path) == [
-        "init_transfer_engine: ",
-        *(
-            line
-            for number in (5.0, 6.0)
-            for line in (
-                "start_weight_update: start",
-                f"sent by {[how, how]}",
-                f"update_weights: a {[[number] * 2] * 2}, b [1, 1, 1], complete",
-                "finish_weight_update: finish, complete",
-            )
-        ),
-        "passes: 3",
-        f"sent by {[how]}",
-        "update_weights: b [9, 9, 9], complete",
-        "left: {'a': [[6.0, 6.0], [6.0, 6.0]], 'b': [9, 9, 9]}",
-        "the weights come as a pickle; set VLLM_ALLOW_INSECURE_SERIALIZATION=1 if you trust the "
-        "sender",
-    ]

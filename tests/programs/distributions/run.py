@@ -98,6 +98,9 @@ DISTRIBUTIONS = {
     "sycl-ext-symmetric": Ours(
         "integrations/symmetric", ("sycl_ext_symmetric",), tests("integrations/symmetric/tests")
     ),
+    "sycl-ext-vllm": Ours(
+        "integrations/vllm", ("sycl_ext_vllm",), tests("integrations/vllm/tests")
+    ),
     "sycl-ext-xarray": Ours(
         "integrations/xarray", ("sycl_ext_xarray",), tests("integrations/xarray/tests")
     ),
