@@ -120,6 +120,12 @@ class Environment:
 ON_GPUS = tuple(f"../package/test_roundtrips.py::test_{name}" for name in ("tensors", "writes"))
 #: Of the Level Zero GPUs, where another backend shares memory as well.
 OWN_HANDLES = "stand_in_gpu/test_own_handles.py"
+#: Everyday tests that also run without dpctl; those that name it are left out, and listed.
+WITHOUT_DPCTL = (
+    "../core/dlpack",
+    "../core/rules",
+    *(f"../package/tensor/test_{name}.py" for name in ("conversions", "host_view", "indexing")),
+)
 ENVIRONMENTS = {
     "two_platforms": Environment("two_platforms", _two_platforms),
     "opencl_gpu": Environment(
@@ -145,6 +151,7 @@ ENVIRONMENTS = {
     "no_dpctl": Environment(
         "no_dpctl",
         cpu,
+        also=WITHOUT_DPCTL,
         python=without_dpctl.python,
     ),
 }
