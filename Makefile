@@ -22,7 +22,7 @@ FUZZ_SECONDS ?= 600
 .PHONY: help demo setup lint lint-workflows architecture graph test test-left-out test-long test-interop test-processes
 .PHONY: test-engines newest-engines neo neo-long newest-compilers distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
-.PHONY: hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
+.PHONY: kernels hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
@@ -61,6 +61,7 @@ help:
 	@echo "make format        format Python and C++"
 	@echo "make setup         the environment in $(VENV) for all of these"
 	@echo "make generate      write again what is generated: the blocks in the documents"
+	@echo "make kernels       compile src/tensor/strided.cl anew, with clang-15 and llvm-spirv-15"
 	@echo "make clean         remove what was built; make distclean: the environments, too"
 	@echo "PYTHON=$(PYTHON) makes the environment; PYTEST_OPTIONS is handed on to pytest"
 
@@ -310,6 +311,10 @@ coverage: setup
 
 # The blocks that depend only on the code; README.md has the demo, whose addresses differ.
 GENERATED := docs/develop/design.md docs/exchange.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
+# The SPIR-V of the kernels, as a header; needs Debian's clang-15 and llvm-spirv-15.
+kernels: $(BIN)/python
+	$(BIN)/python tools/kernels.py
+
 generate: setup
 	$(BIN)/cog -I tools -p "from generated import *" -r README.md $(GENERATED)
 

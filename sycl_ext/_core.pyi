@@ -79,6 +79,7 @@ class Entry:
     def name(self) -> str: ...
     @property
     def parent(self) -> Entry | None: ...
+    def reason_against_kernels(self) -> str: ...
     @property
     def partition_index(self) -> int: ...
     @property
@@ -738,6 +739,10 @@ class _test:  # noqa: N801
     @staticmethod
     def interrupted_waits() -> int:
         """The number of waits that a signal handler has ended so far."""
+
+    @staticmethod
+    def break_kernels() -> None:
+        """Gives compilers of drivers the head of a module from now on, without kernels."""
 
     @staticmethod
     def set_staging_plan(

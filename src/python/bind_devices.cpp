@@ -18,6 +18,7 @@
 #include "runtime/sycl/runtimes.hpp"
 #include "runtime/sycl/untrusted.hpp"
 #include "runtime/sycl/usm_kind.hpp"
+#include "tensor/kernel_copy.hpp"
 #include "tensor/staging.hpp"
 
 namespace sycl_ext {
@@ -91,6 +92,7 @@ void bind_devices(py::module_& m) {
         set_staging_plan({block_bytes, blocks, threads});
       },
       py::arg("block_bytes"), py::arg("blocks"), py::arg("threads"));
+  tests.def("break_kernels", &break_kernels);
   py::class_<Queue>(m, "Queue")
       .def("wait", &Queue::wait)
       .def("addressof_ref",
@@ -139,6 +141,11 @@ void bind_devices(py::module_& m) {
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)
       .def_readonly("host_memory", &Entry::host_memory)
+      .def("reason_against_kernels",
+           [](const Entry& entry) {
+             const WithoutGil released;
+             return reason_against_kernels(entry);
+           })
       .def_property_readonly(
           "home", [](const Entry& entry) { return &entry_of_device(entry.device_address()); })
       .def("context_capsule",

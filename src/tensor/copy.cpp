@@ -7,10 +7,12 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/fork.hpp"
 #include "base/host.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/memory/host_registration.hpp"
 #include "tensor/bug_opencl_copies.hpp"
+#include "tensor/kernel_copy.hpp"
 #include "tensor/staging.hpp"
 
 namespace sycl_ext {
@@ -61,27 +63,52 @@ class KeptWhileBusy {
   std::unique_ptr<Kept> kept_;
 };
 
+// Whether a device, and not the host, copies and fills the memory of a tensor.  It does so if the
+// host cannot reach the memory, and with shared USM of a GPU, whose pages a copy by the host would
+// move to the host.  On CUDA and HIP, which take no kernels of this package, the host copies shared
+// USM.  A forked child cannot use a GPU.
+bool is_devices(const Tensor& tensor) {
+  if (!tensor.host_accessible()) return true;
+  const Memory& memory = tensor.memory;
+  return memory->kind == UsmKind::shared && memory->entry && memory->entry->takes_spirv &&
+         !is_forked_child();
+}
+
+// By kernels that reach both sides.  False: the device takes none.
+bool copy_by_kernels(const CopyLoops& loops, const Entry& entry) {
+  std::vector<Event> events;
+  if (!submit_elements(loops, entry, &events)) return false;
+  entry.commands().finish(events);
+  return true;
+}
+
 enum class HostSide : std::uint8_t { source, target };
 
-// When one command of a device may copy from and to host memory.
-enum class OneCommand : std::uint8_t { always, if_short, never };
+// What a command of a device may do with host memory.
+enum class HostMemory : std::uint8_t {
+  usm,         // any command takes it
+  registered,  // a copy of bytes takes it
+  pageable,    // a short copy of bytes takes it
+  barred,
+};
 
 // Between host and device.  One command is best for few bytes, or if the driver copies from and to
 // the host memory directly.  A command that blocks in its submission is not used, because signals
 // are not looked for meanwhile.
-void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host, OneCommand allowed) {
+void copy_with_host(const CopyLoops& loops, const Entry& entry, HostSide host, HostMemory memory) {
   const bool to_host = host == HostSide::target;
   const bool is_short = loops.nbytes() <= direct_bytes && !entry.blocks_on_pageable;
-  const bool is_allowed =
-      allowed == OneCommand::always || (allowed == OneCommand::if_short && is_short);
-  if (loops.contiguous() && is_allowed) {
+  const bool is_direct = memory == HostMemory::usm || memory == HostMemory::registered ||
+                         (memory == HostMemory::pageable && is_short);
+  if (loops.contiguous() && is_direct) {
     entry.commands().copy(loops.to, loops.from, loops.nbytes());
     return;
   }
+  if (memory == HostMemory::usm && copy_by_kernels(loops, entry)) return;
   if (to_host) {
-    Staging(entry, source_span(loops).nbytes()).fetch(loops);
+    Staging(entry, loops, to_host).fetch(loops);
   } else {
-    Staging(entry, loops.nbytes()).store(loops);
+    Staging(entry, loops, to_host).store(loops);
   }
 }
 
@@ -96,12 +123,21 @@ void copy_runs(const CopyLoops& loops, const Queue& queue) {
   queue.finish(events);
 }
 
+// Device -> device without the host.  False: the devices cannot, or the host is faster.
+bool copy_directly(const CopyLoops& loops, const Entry& to, const Entry& from) {
+  if (!copies_directly(from, to)) return false;
+  if (copy_by_kernels(loops, to)) return true;
+  if (!copies_run_by_run(loops)) return false;
+  copy_runs(loops, to.commands());
+  return true;
+}
+
 // Device -> device through the host, piece by piece.  If both devices copy to the blocks at full
 // speed, a piece is stored while the next one is fetched.
 void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const std::size_t most = std::min(staging_plan(loops.nbytes()).block_bytes, loops.nbytes());
   const bool is_pinned = same_context(to, from) && has_usm(from, UsmKind::host);
-  const OneCommand allowed = is_pinned ? OneCommand::always : OneCommand::if_short;
+  const HostMemory host = is_pinned ? HostMemory::usm : HostMemory::pageable;
   const auto new_block = [&] {
     return is_pinned ? allocate(from, UsmKind::host, most) : allocate_host(most);
   };
@@ -120,11 +156,11 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
     auto& [data, stored] = blocks[turn];
     wait_for_all({std::exchange(stored, Event())});
     const ThroughBlock copy(piece, data);
-    copy_with_host(copy.in, from, HostSide::target, allowed);
+    copy_with_host(copy.in, from, HostSide::target, host);
     if (is_pinned && copy.out.contiguous()) {
       stored = to.commands().submit_copy(copy.out.to, data, copy.out.nbytes());
     } else {
-      copy_with_host(copy.out, to, HostSide::source, allowed);
+      copy_with_host(copy.out, to, HostSide::source, host);
     }
   });
   to.commands().finish({blocks[0].stored, blocks[1].stored});
@@ -136,13 +172,36 @@ bool is_usm(const Tensor& tensor) {
   return tensor.memory->entry && tensor.memory->kind != UsmKind::system;
 }
 
+// Whether one element of the host goes to all places of the target, and a kernel of the device
+// spreads it.  It may build the kernel.
+bool is_spread_by_kernel(const CopyLoops& loops, const Entry& entry) {
+  const WithoutGil released;
+  return loops.ndim > 0 &&
+         std::all_of(loops.axes.begin(), loops.axes.begin() + loops.ndim,
+                     [](const CopyAxis& axis) { return axis.from == 0; }) &&
+         takes_kernels(loops, entry);
+}
+
+// The same elements in memory of the device, which has one of them.
+Tensor spread_on(const Entry& entry, const Tensor& from) {
+  Tensor element = copy_to_entry(make_view(from, 0, Layout(0)), entry, UsmKind::device);
+  const Layout& all = from.layout;
+  const std::vector<std::int64_t> strides(all.ndim(), 0);
+  element.layout =
+      read_layout(all.ndim(), all.shape(), Order::c, from.dtype->itemsize(), strides.data());
+  return element;
+}
+
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
-  const bool to_host = to.host_accessible(), from_host = from.host_accessible();
-  const bool by_host = to_host && from_host;
-  if (by_host) {
+  const bool to_host = !is_devices(to), from_host = !is_devices(from);
+  if (to_host && from_host) {
     const WithoutGil released(loops.nbytes() >= gil_threshold);
     copy_strided(loops);
+    return;
+  }
+  if (from_host && is_spread_by_kernel(loops, *to.memory->entry)) {
+    copy_disjoint(to, spread_on(*to.memory->entry, from));
     return;
   }
   KeptWhileBusy kept(from.memory, to.memory);
@@ -158,14 +217,17 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   if (to_host || from_host) {
     // The driver copies from and to USM directly, shared USM included, wherever it is at present.
     const bool is_known = is_usm(host) && same_context(*host.memory->entry, entry);
-    OneCommand allowed = OneCommand::if_short;
-    if (registered || is_known) allowed = OneCommand::always;
-    if (bug::never_ends(host.memory, entry)) allowed = OneCommand::never;
-    copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source, allowed);
-  } else if (copies_run_by_run(loops) && copies_directly(source, entry)) {
-    copy_runs(loops, entry.commands());
-  } else {
-    relay(loops, entry, source);
+    HostMemory memory = HostMemory::pageable;
+    if (registered) memory = HostMemory::registered;
+    if (is_known) memory = HostMemory::usm;
+    if (bug::never_ends(host.memory, entry)) memory = HostMemory::barred;
+    copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source, memory);
+  } else if (!copy_directly(loops, entry, source)) {
+    if (to.host_accessible() && from.host_accessible()) {
+      copy_strided(loops);
+    } else {
+      relay(loops, entry, source);
+    }
   }
   kept.done();
 }
@@ -174,7 +236,9 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
 // Releases the GIL, because it may ask the runtime.
 const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
   const WithoutGil released;
-  if (!loops.contiguous() || overlap(to, from) || is_forked_child()) return nullptr;
+  if (overlap(to, from) || is_forked_child()) return nullptr;
+  const bool is_strided = !loops.contiguous();
+  if (is_strided && !is_devices(to) && !is_devices(from)) return nullptr;
   const Entry* const target = to.memory->entry;
   const Entry* const source = from.memory->entry;
   if (target && source && target != source &&
@@ -183,15 +247,19 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
   }
   if (!is_usm(to) && !is_usm(from)) return nullptr;
   if (!is_usm(to) || !is_usm(from)) {  // one side is pageable, or registered
+    if (is_strided) return nullptr;
     const Entry* const device = is_usm(to) ? target : source;
     return device->blocks_on_pageable ? nullptr : device;
   }
   // Readers of the target ask the queue of the target's entry whether the copy has failed.
-  if (to.memory->kind == UsmKind::host) return target == source ? source : nullptr;
-  if (bug::never_ends(from.memory, *target)) return nullptr;
+  const bool to_host = to.memory->kind == UsmKind::host;
+  if (to_host && target != source) return nullptr;
+  if (!to_host && bug::never_ends(from.memory, *target)) return nullptr;
   const bool is_on_devices =
       to.memory->kind == UsmKind::device && from.memory->kind == UsmKind::device;
-  return is_on_devices && !copies_directly(*source, *target) ? nullptr : target;
+  const bool needs_reach = is_on_devices || (is_strided && from.memory->kind != UsmKind::host);
+  if (!to_host && needs_reach && !copies_directly(*source, *target)) return nullptr;
+  return is_one_command(loops, *target) ? target : nullptr;
 }
 
 // Orders later work on the block after the copy, which a queue of `entry` carries out.  That is
@@ -242,7 +310,8 @@ void copy_elements(const Tensor& to, const Tensor& from) {
                  from.layout.strides())) {
     return;
   }
-  copy_disjoint(to, copy_to_host(from));
+  copy_disjoint(to, is_devices(from) ? copy_to_entry(from, *from.memory->entry, from.memory->kind)
+                                     : copy_to_host(from));
 }
 
 Event begin_copy(const Tensor& to, const Tensor& from) {
@@ -267,7 +336,7 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   const Registration registered = registration_of(*entry, bytes.begin, bytes.nbytes);
   kept.add(queue);
   kept.add(registered);
-  const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
+  const Event copy = begin_command(loops, *entry);
   // Asked after the copy was submitted, so no failure is missed: one that becomes known from now on
   // counts as a failure of this copy as well.
   const std::string failure =
@@ -292,7 +361,8 @@ std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
   const Layout layout = compact_layout_of(from);
   const Entry* const entry = from.memory->entry;
   std::optional<Tensor> to;
-  if (is_usm(from) && has_usm(*entry, UsmKind::host) && is_contiguous(from.layout, Order::c)) {
+  if (is_usm(from) && has_usm(*entry, UsmKind::host) &&
+      (is_contiguous(from.layout, Order::c) || entry->takes_spirv)) {
     try {
       to = make_tensor(*entry, UsmKind::host, *from.dtype, layout);
     } catch (const Error& error) {  // there may be little memory of this kind
@@ -321,7 +391,7 @@ Tensor copy_to_entry(const Tensor& from, const Entry& entry, UsmKind kind, Order
 void fill_zero(const Tensor& compact) {
   const std::size_t nbytes = compact.nbytes();
   if (nbytes == 0) return;
-  const bool by_host = compact.host_accessible();
+  const bool by_host = !is_devices(compact);
   const WithoutGil released(!by_host || nbytes >= gil_threshold);
   if (by_host) {
     std::memset(compact.data, 0, nbytes);

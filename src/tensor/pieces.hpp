@@ -19,6 +19,10 @@ std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyA
 // The number of runs that are contiguous on both sides.
 inline std::size_t runs_of(const CopyLoops& loops) noexcept { return loops.nbytes() / loops.run(); }
 
+// A command for each of several runs or pieces is limited to so many at a time, because the event
+// of a command is kept until the command is done.
+inline constexpr std::size_t most_runs = 4096;
+
 // A copy through a compact block: loops into the block, and loops out of it, in the order of the
 // loops.
 struct ThroughBlock {

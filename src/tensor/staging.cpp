@@ -9,6 +9,7 @@
 #include "base/shared_work.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/memory/pools.hpp"
+#include "tensor/kernel_copy.hpp"
 
 namespace sycl_ext {
 
@@ -82,11 +83,18 @@ bool copies_run_by_run(const CopyLoops& loops) noexcept {
   return runs_of(loops) * command_bytes <= through_host;
 }
 
-Staging::Staging(const Entry& entry, std::size_t nbytes)
+// The bytes on the device that a copy touches, with the gaps that it fetches.
+static std::size_t touched_bytes(const CopyLoops& loops, bool with_gaps) noexcept {
+  return with_gaps ? source_span(loops).nbytes() : loops.nbytes();
+}
+
+Staging::Staging(const Entry& entry, const CopyLoops& loops, bool to_host)
     : entry_(entry),
       queue_(entry.commands()),
-      plan_(staging_plan(nbytes)),
-      size_(std::min(nbytes, plan_.block_bytes)) {
+      by_kernels_(has_usm(entry, UsmKind::host) && !loops.contiguous() &&
+                  takes_kernels(loops, entry)),
+      plan_(staging_plan(touched_bytes(loops, to_host && !by_kernels_))),
+      size_(std::min(touched_bytes(loops, to_host && !by_kernels_), plan_.block_bytes)) {
   blocks_.reserve(plan_.blocks);
 }
 
@@ -131,21 +139,39 @@ void Staging::finish() {
 // A whole span is fetched unless it is mostly gaps, because reading the gaps between elements is
 // harmless.
 bool Staging::fits_fetch(const CopyLoops& loops) const {
+  if (by_kernels_) return loops.nbytes() <= size_;
   const std::size_t fetched = source_span(loops).nbytes();
   return fetched <= size_ && fetched <= loops.nbytes() + runs_of(loops) * command_bytes;
 }
 
 // Each run of the target is a separate command, because the gaps between runs are not ours.
 bool Staging::fits_store(const CopyLoops& loops) const {
-  return loops.nbytes() <= size_ && runs_of(ThroughBlock(loops, nullptr).out) <= most_runs;
+  return loops.nbytes() <= size_ &&
+         (by_kernels_ || runs_of(ThroughBlock(loops, nullptr).out) <= most_runs);
+}
+
+// A piece may have other units than the whole, and so another module, which the compiler refuses
+// only if memory is short: an error then.
+void Staging::submit(const CopyLoops& piece, std::vector<Event>* events) const {
+  if (!submit_elements(piece, entry_, events)) {
+    fail(Error::Kind::runtime, "building kernels failed: ", reason_against_kernels(entry_));
+  }
 }
 
 void Staging::fetch(const CopyLoops& loops) {
   const auto fits = [this](const CopyLoops& piece) { return fits_fetch(piece); };
-  make_blocks(count_pieces(loops, &CopyAxis::from, fits));
-  for_each_piece(loops, &CopyAxis::from, fits, [this](const CopyLoops& piece) {
-    const Extent span = source_span(piece);
+  // Pieces of the target are long runs for the host; pieces of the source have few gaps.
+  const auto side = by_kernels_ ? &CopyAxis::to : &CopyAxis::from;
+  make_blocks(count_pieces(loops, side, fits));
+  for_each_piece(loops, side, fits, [this](const CopyLoops& piece) {
     Block& block = next();
+    if (by_kernels_) {
+      const ThroughBlock copy(piece, block.memory->data);
+      submit(copy.in, &block.events);
+      block.fetched = copy.out;
+      return;
+    }
+    const Extent span = source_span(piece);
     block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes())};
     block.fetched = piece;
     block.fetched->from = block.memory->data - span.begin;
@@ -160,6 +186,10 @@ void Staging::store(const CopyLoops& loops) {
     Block& block = next();
     const ThroughBlock copy(piece, block.memory->data);
     copy_together(copy.in, plan_.threads);
+    if (by_kernels_) {
+      submit(copy.out, &block.events);
+      return;
+    }
     const std::size_t run = copy.out.run();
     for_each(copy.out.axes.data(), copy.out.outer_ndim(), copy.out.to, copy.out.from,
              [&](std::byte* to, const std::byte* from) {

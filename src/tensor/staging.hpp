@@ -3,7 +3,8 @@
 // memory and the device.
 //
 // The blocks are used in turn.  While the host works on one of them, the device fills or empties
-// the others.
+// the others.  A device that takes kernels gathers the elements of a strided source into the block,
+// and scatters those of a block, so that only elements cross the bus.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +33,6 @@ void set_staging_plan(const StagingPlan& plan) noexcept;
 // One queue command costs about as much time as moving this many bytes.
 inline constexpr std::size_t command_bytes = std::size_t{32} << 10;
 
-// A command for each of several runs is limited to so many runs at a time, because the event of a
-// command is kept until the command is done.
-inline constexpr std::size_t most_runs = 4096;
-
 // Whether a copy on devices that reach each other's memory is one command for each run, rather than
 // a copy through the host.  That one crosses the link twice, with the gaps that it fetches, and
 // needs a command for each run of the target.
@@ -43,14 +40,14 @@ bool copies_run_by_run(const CopyLoops& loops) noexcept;
 
 class Staging {
  public:
-  // `nbytes`: of the memory on the device that the copy touches, with the gaps that it fetches.
-  Staging(const Entry& entry, std::size_t nbytes);
+  // Copies between the host and the device.  One object makes one copy.
+  Staging(const Entry& entry, const CopyLoops& loops, bool to_host);
 
-  // Device -> host: fetches the span of each piece, which is scattered while later ones are
-  // fetched.
+  // Device -> host: fetches each piece, or the span of it with its gaps, which is scattered while
+  // later ones are fetched.
   void fetch(const CopyLoops& loops);
-  // Host -> device: gathers each piece, and stores it while later ones are gathered.  Each run of
-  // the target is a command; one wait covers all commands of a piece.
+  // Host -> device: gathers each piece, and stores it while later ones are gathered.  Without
+  // kernels each run of the target is a command; one wait covers all commands of a piece.
   void store(const CopyLoops& loops);
 
  private:
@@ -66,11 +63,14 @@ class Staging {
   // Waits for the commands of a block, and scatters the data that they fetched.
   void end(Block& block) const;
   void finish();
+  void submit(const CopyLoops& piece, std::vector<Event>* events) const;
   bool fits_fetch(const CopyLoops& loops) const;
   bool fits_store(const CopyLoops& loops) const;
 
   const Entry& entry_;
   const Queue& queue_;
+  // Whether the device copies elements; else it copies bytes.
+  const bool by_kernels_;
   StagingPlan plan_;
   const std::size_t size_;  // of each block
   std::vector<Block> blocks_;

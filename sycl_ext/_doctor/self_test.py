@@ -105,6 +105,15 @@ def partitioned(device: sx.Device) -> tuple[str, tuple[sx.Device, ...]]:
     raise Skip(f"it cannot be partitioned: {refused}")
 
 
+def strided_copy(device: sx.Device) -> str:
+    """Copy transposed memory, and say whether a kernel of the device does so."""
+    for tensor in tensors(device):
+        transposed = tensor.reshape(64, len(DATA) // 64).T
+        expect_data(transposed.copy().T, f"a transposed copy of {tensor.usm_type} USM lost bytes")
+    reason = device._entry.reason_against_kernels()
+    return f"without a kernel, because {reason}" if reason else "by a kernel of the device"
+
+
 #: A process that opens a handle, checks the bytes, and reverses them.
 PEER = """
 import pickle, sys
@@ -141,5 +150,5 @@ SHORT: dict[str, dict[str, Callable[[sx.Device], str | None]]] = {
     "dpnp": {"dpnp": with_dpnp},
     "torch": {"torch": with_torch},
 }
-MORE = {"sub-devices": sub_devices, "second process": second_process}
+MORE = {"strided copy": strided_copy, "sub-devices": sub_devices, "second process": second_process}
 FULL = SHORT | {"sycl_ext": SHORT["sycl_ext"] | MORE}

@@ -129,7 +129,9 @@ WITHOUT_DPCTL = (
 ENVIRONMENTS = {
     "two_platforms": Environment("two_platforms", _two_platforms),
     "opencl_gpu": Environment(
-        "opencl_gpu", lambda scratch: _opencl_gpu(scratch, gpus=2), also=ON_GPUS
+        "opencl_gpu",
+        lambda scratch: _opencl_gpu(scratch, gpus=2),
+        also=(*ON_GPUS, "../core/tensor/test_copy.py"),
     ),
     "opencl_gpu_pair": Environment(
         "opencl_gpu_pair", lambda scratch: _opencl_gpu(scratch, pair=True)

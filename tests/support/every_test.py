@@ -15,6 +15,7 @@ import sys
 import pytest
 
 import environments
+from needs import LACKS
 from waiting import eventually
 
 #: Other devices than the CPU: a process that ``environments.run`` has started.
@@ -34,6 +35,10 @@ REQUIRE_ALL = os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1"
 # The rules of the GIL: a call of the SYCL runtime that can wait, made with the GIL held, ends the
 # process, and so does a number of the garbage collector's that rises without it.
 _core._test.check_gil()
+
+# Where the driver builds kernels and runs none, the compiler is made to fail.
+if "kernels" in LACKS.get(os.environ.get("SYCL_EXT_ENVIRONMENT", ""), {}):
+    _core._test.break_kernels()
 
 # In the background of a shell, it is ignored, here and in every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -63,6 +63,7 @@ LACKS: dict[str, dict[str, str]] = {
         "one_context": "each GPU is a platform of its own",
         "own_uuid": _ONE_CPU,
         "pci_address": "a CPU is on no bus",
+        "system_usm": _SYSTEM,
         "tiles": "its partitions are those of a CPU device",
         "with_ipc": "OpenCL has no handles for other processes",
     },

@@ -94,6 +94,11 @@ std::optional<int> native_ordinal(const sycl::device& device) {
   return std::nullopt;
 }
 
+bool takes_spirv(const sycl::device& device) {
+  constexpr auto spirv = sycl::ext::oneapi::experimental::source_language::spirv;
+  return !device.is_cpu() && sycl::device(device).ext_oneapi_can_build(spirv);
+}
+
 }  // namespace
 
 std::uintptr_t native_context(const sycl::context& context) {
@@ -167,6 +172,7 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   // True only for OpenCL, the one backend where this was tried.
   entry->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
   entry->blocks_on_pageable = is_cuda_or_hip(device.get_backend());
+  entry->takes_spirv = takes_spirv(device);
   entry->sycl =
       std::make_shared<const EntryHandles>(EntryHandles{device, context, native_context(context)});
   return entry;

@@ -54,6 +54,16 @@ const Queue& Entry::fetch_queue() const {
 
 Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
 
+const Module& Entry::copy_kernels(
+    int size, const Spirv& spirv,
+    const std::array<const char*, Module::kernel_count>& names) const {
+  return copy_kernels_[size].get([&] {
+    return sycl_call("building kernels", [&] {
+      return build_module(device_address(), context_address(), spirv, names);
+    });
+  });
+}
+
 const void* Entry::device_address() const noexcept { return &sycl->device; }
 const void* Entry::context_address() const noexcept { return &sycl->context; }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/first_made.hpp"
+#include "runtime/sycl/kernel.hpp"
 #include "runtime/sycl/queue.hpp"
 #include "runtime/sycl/usm_kind.hpp"
 
@@ -54,6 +55,9 @@ class Entry final {
   // A copy between device memory and pageable host memory blocks inside its submission until
   // earlier work is done, and registering the host memory with the driver does not change that.
   bool blocks_on_pageable = false;
+  // Whether the runtime hands kernels in SPIR-V to the driver, and the host is not faster: a GPU of
+  // OpenCL or Level Zero.  Its driver may have no compiler all the same.
+  bool takes_spirv = false;
   std::shared_ptr<const EntryHandles> sycl;
   // The next entry in the list, from entry 0 on, of entries in whose contexts a pointer without a
   // context is looked up.  The list has the default contexts, then the registered contexts.  It
@@ -108,6 +112,12 @@ class Entry final {
   // The objects in which Python gets the shared queue (python/dpctl_queue.cpp): that of this
   // package before dpctl was loaded, and that of dpctl; the core does not read them.
   mutable std::array<void*, 2> shown_queues{};
+  // The kernels that copy elements of a size, built when first needed, without a lock (base/
+  // first_made.hpp).  `size`: the logarithm.  It enters the runtime, so the caller has released the
+  // GIL.
+  static constexpr int kernel_sizes = 5;
+  const Module& copy_kernels(int size, const Spirv& spirv,
+                             const std::array<const char*, Module::kernel_count>& names) const;
   // Address of this entry's sycl::device / sycl::context, valid for ever.
   const void* device_address() const noexcept;
   const void* context_address() const noexcept;
@@ -117,6 +127,7 @@ class Entry final {
   // Made without a lock: a fork would wait for that lock, and so for the runtime.
   mutable FirstMade<const Queue, true> commands_;
   mutable FirstMade<const Queue> queue_of_dpctl_, queue_before_dpctl_, extension_queue_;
+  mutable std::array<FirstMade<const Module>, kernel_sizes> copy_kernels_;
 };
 
 // Whether the device has USM of that kind.

@@ -2,7 +2,7 @@
 // The headers of the SYCL runtime, and the translation of its errors.
 //
 // Only runtime/ includes this file, in sources rather than in headers where possible, because it
-// makes a build slow.  Only calls without a kernel are used, so a plain C++ compiler builds this.
+// makes a build slow.  No kernel is written in SYCL, so a plain C++ compiler builds this.
 #pragma once
 
 #include <unified-runtime/ur_api.h>

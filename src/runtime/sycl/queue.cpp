@@ -13,6 +13,7 @@
 #include "runtime/sycl/bug_v1_foreign_events.hpp"
 #include "runtime/sycl/commands.hpp"
 #include "runtime/sycl/device_mark.hpp"
+#include "runtime/sycl/kernel_state.hpp"
 
 namespace sycl_ext {
 
@@ -115,6 +116,24 @@ bool ends_within_a_second(const QueueState& state) {
     return is_met || std::chrono::steady_clock::now() > end;
   });
   return is_met;
+}
+
+sycl::event launch_on(sycl::queue& queue, const Launch& launch) {
+  const auto range = [](const std::array<std::size_t, 3>& of) {  // SYCL counts from the slow one
+    return sycl::range<3>(of[2], of[1], of[0]);
+  };
+  return queue.submit([&](sycl::handler& handler) {
+    handler.set_args(launch.to, launch.from, launch.loops);
+    handler.parallel_for(sycl::nd_range<3>(range(launch.items), range(launch.group)),
+                         launch.kernel->kernel);
+  });
+}
+
+std::shared_ptr<EventState> submit_kernel(const std::shared_ptr<QueueState>& state,
+                                          const Launch& launch) {
+  return sycl_call("copying USM by a kernel", [&] {
+    return submit(state, [&](sycl::queue& queue) { return launch_on(queue, launch); });
+  });
 }
 
 std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& state, void* to,
@@ -315,11 +334,26 @@ Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
   return Event(command);
 }
 
+Event Queue::submit_copy(const Launch& launch) const {
+  const std::shared_ptr<EventState> command = submit_kernel(state_, launch);
+  list_command(command);
+  return Event(command);
+}
+
 Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
+  return begin(to, nbytes, [&] { return submit_memcpy(state_, to, from, nbytes); });
+}
+
+Event Queue::begin_copy(const Launch& launch) const {
+  return begin(launch.to, launch.nbytes, [&] { return submit_kernel(state_, launch); });
+}
+
+template <class Submit>
+Event Queue::begin(const void* to, std::size_t nbytes, const Submit& submit) const {
   if (const auto last = last_command(*state_, most_copies)) {
     sycl_call("waiting for earlier copies", [&] { look_at_commands(*state_, last.get()); });
   }
-  std::shared_ptr<EventState> copy = submit_memcpy(state_, to, from, nbytes);
+  std::shared_ptr<EventState> copy = submit();
   locked_call("submitting a barrier", [&] {
     copy->end = state_->queue.ext_oneapi_submit_barrier();
     state_->queue.ext_oneapi_prod();

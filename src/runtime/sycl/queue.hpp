@@ -18,6 +18,7 @@
 
 #include "base/owner.hpp"
 #include "runtime/sycl/event.hpp"
+#include "runtime/sycl/kernel.hpp"
 #include "runtime/sycl/work.hpp"
 
 namespace sycl_ext {
@@ -80,11 +81,13 @@ class Queue {
   void copy(void* to, const void* from, std::size_t nbytes) const;
   // Submits a copy without waiting for it.
   Event submit_copy(void* to, const void* from, std::size_t nbytes) const;
+  Event submit_copy(const Launch& launch) const;
   // Submits a copy on this in-order queue that goes on in the background: it is handed to the
   // device.  While `most_copies` such copies are pending, it blocks, or until Ctrl-C, because each
   // of them keeps memory.
   static constexpr std::size_t most_copies = 256;
   Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
+  Event begin_copy(const Launch& launch) const;
   // The error of such finished copies to these bytes, if it was not reported yet.  In a forked
   // child, a copy that was pending at the fork counts as failed.  `mark_reported`: the
   // error is reported only this once.
@@ -102,6 +105,8 @@ class Queue {
 
  private:
   void tell_errors() const;
+  template <class Submit>
+  Event begin(const void* to, std::size_t nbytes, const Submit& submit) const;
   std::vector<Event> noted_events() const;
 
   std::shared_ptr<QueueState> state_;

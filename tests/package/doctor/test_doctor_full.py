@@ -17,7 +17,7 @@ from waiting import eventually
 pytestmark = pytest.mark.timeout(420)
 
 SHORT = dict.fromkeys(("copy", "capsule"), "ok")
-ALL = {**SHORT, "sub-devices": "ok", "second process": "ok"}
+ALL = {**SHORT, "strided copy": "ok", "sub-devices": "ok", "second process": "ok"}
 
 #: A CPU: processes share its host memory.
 CPU_DEVICE = (ALL, "shared host memory")
