@@ -28,8 +28,8 @@ def main() -> None:
             pass
         times.append((1e6 * (submitted - start), 1e6 * (time.perf_counter() - submitted)))
     for name, column in zip(("submission", "end after it"), zip(*times, strict=True), strict=True):
-        cuts = statistics.quantiles(column, n=100)
-        print(f"{name}: median {cuts[49]:.1f} µs, 99 % {cuts[98]:.1f} µs")
+        percentiles = statistics.quantiles(column, n=100)
+        print(f"{name}: median {percentiles[49]:.1f} µs, 99 % {percentiles[98]:.1f} µs")
 
 
 if __name__ == "__main__":
