@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous errors: never the end of the process, and raised by the next call that waits for the
 // queue of the tensor, also when the command that failed was a third party's and is long over.
-#include <future>
+#include <atomic>
 #include <stdexcept>
 #include <sycl/handler.hpp>
 #include <thread>
@@ -121,16 +121,19 @@ TEST(a_command_dropped_during_a_wait_still_counts) {
   const std::shared_ptr<QueueState> state =
       make_queue(default_entry().sycl->context, default_entry().sycl->device);
   const Queue queue(state);
-  std::promise<void> opened;
-  submit(state, [gate = opened.get_future().share()](sycl::queue& sycl_queue) {
-    return sycl_queue.submit(
-        [gate](sycl::handler& handler) { handler.host_task([gate] { gate.wait(); }); });
+  static std::atomic<bool> is_open{false};
+  submit(state, [](sycl::queue& sycl_queue) {
+    return sycl_queue.submit([](sycl::handler& handler) {
+      handler.host_task([] {
+        while (!is_open) std::this_thread::yield();
+      });
+    });
   });
   std::thread waiter([&] { queue.wait(); });
   while (state->pending == 0) std::this_thread::yield();  // the marker that it waits for
   // The runtime takes no work from this thread while the other one waits behind a host task.
   std::make_shared<EventState>(sycl::event(), state).reset();
-  opened.set_value();
+  is_open = true;
   waiter.join();
   CHECK(queue.work(How::counters) == Work::unknown);
   queue.wait();
