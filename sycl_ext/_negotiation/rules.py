@@ -214,7 +214,8 @@ def refusal_of(refused: Sequence[Plan], introduction: str = "") -> Plan:
 def kind_of_copy(usm_type: str, available: tuple[str, ...], *, moves: bool = True) -> UsmType:
     """Return the kind of USM of a copy on a device with the given kinds: that of the original.
 
-    A copy of "system" memory is "device" memory on another device, and "host" memory on the same.
+    On a device without that kind it is the first one of `ALLOCATED` that the device has.  A copy of
+    "system" memory is "device" memory on another device, and "host" memory on the same.
     """
     if usm_type == "system":
         usm_type = "device" if moves else "host"

@@ -210,7 +210,7 @@ assert find_table().view_of(tensor, ctypes.addressof(view)) == 0
 address = ctypes.cast(
     find_table().queue_of_owner, ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 )
-queue = dpctl.SyclQueue(_core.queue_at_untrusted(address(view.owner)).capsule())
+queue = dpctl.SyclQueue(_core.queue_at_untrusted(address(view.owner))._get_capsule())
 queue.memcpy_async(landing, memory, 8)
 queue.wait()
 assert bytes(landing.copy_to_host()) == b"1" * 8

@@ -350,5 +350,6 @@ def test_notes_are_added():
 
 
 def test_copy_falls_back_to_a_usm_kind_of_the_device():
-    assert rules.kind_of_copy("shared", ("system", "host", "device")) == "host"
+    assert rules.kind_of_copy("shared", ("device", "host", "system")) == "device"
+    assert rules.kind_of_copy("shared", ("host", "system")) == "host"
     assert rules.kind_of_copy("host", ()) == "host"
