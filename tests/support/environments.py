@@ -273,6 +273,10 @@ def python(
     process.  The modules of this folder can be imported, and those next to the file `near`.
     """
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    if inherit:
+        import needs  # which imports pytest: not every program with this module has it
+
+        code = (needs.BREAK_KERNELS if needs.runs_no_kernel() else "") + code
     if near is not None:
         paths.insert(0, str(Path(near).parent))
     seen = (

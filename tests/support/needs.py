@@ -11,10 +11,14 @@ A fixture is a need of its own: where there are no `tiles`, tests that take them
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+#: Begins a program where the driver builds kernels and runs none: the compiler is made to fail.
+BREAK_KERNELS = "from sycl_ext import _core; _core._test.break_kernels()\n"
 
 
 def needs(feature: str, *cases: str) -> pytest.MarkDecorator:
@@ -83,3 +87,8 @@ LACKS: dict[str, dict[str, str]] = {
         "system_usm": _SYSTEM,
     },
 }
+
+
+def runs_no_kernel() -> bool:
+    """Whether the driver of this environment builds kernels and runs none."""
+    return "kernels" in LACKS.get(os.environ.get("SYCL_EXT_ENVIRONMENT", ""), {})
