@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "tensor/pieces.hpp"
 #include "tensor/strided_spirv.hpp"
