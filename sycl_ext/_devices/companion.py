@@ -7,6 +7,7 @@ for which dpctl has no capsule, ``addressof_ref()``. A queue is a `_core.Queue`.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,6 @@ def find_dpctl() -> Any:
             _is_missing = True
         else:
             return dpctl
-    import sys
-
     is_whole = loaded("dpctl", "get_device_cached_queue") is not None
     return sys.modules.get("dpctl") if is_whole else None
 
