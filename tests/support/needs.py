@@ -76,7 +76,8 @@ LACKS: dict[str, dict[str, str]] = {
     "neo_opencl": {
         "contexts": _CONTEXTS,
         "copies_between_contexts": _TWO_CONTEXTS,
-        "device_copies": "without a device, OpenCL copies by kernels, which move no data",
+        "device_copies": "without a device, no kernel runs, by which OpenCL copies device USM",
+        "kernels": _NEO["kernels"],
         "system_usm": _SYSTEM,
     },
     "pocl": {

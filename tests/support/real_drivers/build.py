@@ -19,12 +19,13 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from real_drivers import debian
-from stand_in_build import compiler, installed, opencl, run
+from stand_in_build import compile_library, compiler, installed, opencl, run
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parents[2] / "build" / "neo"
 SID = FOLDER / "sid"
 LOADER = FOLDER / "loader"
+OPENCL_LAYER = FOLDER / "libwithout_device_opencl.so"
 VERSIONS = FOLDER / "versions.json"  # written last
 PACKAGES = ("libze-intel-gpu1", "libze1", "intel-opencl-icd", "pocl-opencl-icd", "llvm-spirv-21")
 #: For `compilers.py`.
@@ -72,6 +73,8 @@ def build() -> dict[str, str]:
             versions = debian.unpack(PACKAGES, COMPILERS, SID)
             VERSIONS.write_text(json.dumps(versions, indent=2) + "\n")
         _build_loader()
+        header = installed("intel-sycl-rt", "include/CL/cl_layer.h")
+        compile_library(OPENCL_LAYER, HERE / "without_device_opencl.cpp", header)
         return json.loads(VERSIONS.read_text())
 
 
@@ -136,6 +139,7 @@ def opencl_gpus() -> dict[str, str]:
         **CARDS["pvc"],
         **TWO_CARDS,
         **NO_TIMESTAMPS,
+        "OPENCL_LAYERS": str(OPENCL_LAYER),
         "ONEAPI_DEVICE_SELECTOR": "*:cpu;opencl:gpu",
     }
 
