@@ -23,7 +23,6 @@ LONG_FOLDERS = (
 #: 2026). The others are as long. `make neo-long` runs all of these.
 LONG_ON_REAL_DRIVERS = (
     ("pocl", "../ordering/test_pending.py"),
-    ("pocl", "../ordering/test_sync_dpnp.py"),
     ("pocl", "../core/runtime"),
     # The newer adapter has these every day.
     ("neo_v1", "contexts"),

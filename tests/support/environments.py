@@ -208,7 +208,6 @@ REAL_DRIVERS = {
         "../core/runtime",
         "../ordering/test_pending.py",
         "../ordering/test_pending_faults.py",
-        "../ordering/test_sync_dpnp.py",
         "../package/protocols/test_interop_dpnp.py",
         folder="../core/dlpack",
     ),
