@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "tensor/pieces.hpp"
@@ -18,8 +19,7 @@ constexpr std::size_t widest_unit = 16;
 // `struct axis` and `struct loops` of strided.cl.
 constexpr int kernel_axes = 8;
 struct KernelAxis {
-  std::uint32_t count = 1, unused = 0;
-  std::int64_t to = 0, from = 0;
+  std::int32_t count = 1, to = 0, from = 0;
 };
 struct KernelLoops {
   KernelAxis axes[kernel_axes];
@@ -98,8 +98,9 @@ Launch launch_of(const CopyLoops& loops, const Entry& entry) {
   std::size_t outer = 1, nbytes = loops.itemsize;
   for (int k = 0; k < kernel_axes; ++k) {
     const CopyAxis& axis = ordered.axes[k];
-    arguments.axes[k] = {static_cast<std::uint32_t>(axis.count), 0, axis.to / unit,
-                         axis.from / unit};
+    arguments.axes[k] = {static_cast<std::int32_t>(axis.count),
+                         static_cast<std::int32_t>(axis.to / unit),
+                         static_cast<std::int32_t>(axis.from / unit)};
     if (k >= 2) outer *= static_cast<std::size_t>(axis.count);
     nbytes += static_cast<std::size_t>((axis.count - 1) * axis.to);
   }
@@ -118,7 +119,7 @@ Launch launch_of(const CopyLoops& loops, const Entry& entry) {
     const std::size_t tiles = rounded_up(b, side) / side;
     launch.items = {rounded_up(a, side), tiles * launch.group[1], outer};
   } else {
-    const std::size_t x = power_of_two(a, 64), y = power_of_two(b, group_items / x);
+    const std::size_t x = power_of_two(a, group_items), y = power_of_two(b, group_items / x);
     launch.group = {x, y, 1};
     launch.items = {rounded_up(a, x), rounded_up(b, y), outer};
   }
@@ -147,18 +148,36 @@ CopyLoops in_widest_units(const CopyLoops& loops) noexcept {
   return units;
 }
 
-bool fits_one_launch(const CopyLoops& loops) noexcept {
-  constexpr std::size_t most = std::size_t{1} << 31;
-  if (loops.ndim > kernel_axes) return false;
-  std::size_t outer = 1;
-  const Ordered ordered = order_axes(loops);
-  for (int k = 0; k < kernel_axes; ++k) {
-    const auto count = static_cast<std::size_t>(ordered.axes[k].count);
-    if (count >= most) return false;
-    if (k >= 2) outer *= count;
-    if (outer >= most) return false;
+namespace {
+
+// Numbers of 32 bits count the elements from the first to the last one on this side.
+bool fits_32_bits(const CopyLoops& loops, std::int64_t CopyAxis::* side) noexcept {
+  std::int64_t elements = 0;
+  for (int i = 0; i < loops.ndim; ++i) {
+    const CopyAxis& axis = loops.axes[i];
+    elements += (axis.count - 1) * std::abs(axis.*side) / static_cast<std::int64_t>(loops.itemsize);
   }
-  return true;
+  return elements < std::numeric_limits<std::int32_t>::max();
+}
+
+// Divides a copy of few axes into pieces for one launch each.
+template <class Body>
+void for_each_launch(const CopyLoops& loops, const Body& body) {
+  const auto fits = [](std::int64_t CopyAxis::* side) {
+    return [side](const CopyLoops& piece) { return fits_32_bits(piece, side); };
+  };
+  for_each_piece(loops, &CopyAxis::from, fits(&CopyAxis::from), [&](const CopyLoops& piece) {
+    for_each_piece(piece, &CopyAxis::to, fits(&CopyAxis::to), body);
+  });
+}
+
+}  // namespace
+
+bool fits_one_launch(const CopyLoops& loops) noexcept {
+  // Fewer elements than fit in 32 bits on the target's side, which has one place for each, are
+  // fewer groups as well.
+  return loops.ndim <= kernel_axes && fits_32_bits(loops, &CopyAxis::to) &&
+         fits_32_bits(loops, &CopyAxis::from);
 }
 
 bool takes_kernels(const CopyLoops& loops, const Entry& entry) {
@@ -192,7 +211,7 @@ bool submit_elements(const CopyLoops& loops, const Entry& entry, std::vector<Eve
            [&](std::byte* to, const std::byte* from) {
              inner.to = to;
              inner.from = from;
-             for_each_piece(inner, &CopyAxis::to, fits_one_launch, [&](const CopyLoops& piece) {
+             for_each_launch(inner, [&](const CopyLoops& piece) {
                if (events->size() == most_runs) wait_for_all(std::exchange(*events, {}));
                events->push_back(queue.submit_copy(launch_of(piece, entry)));
              });

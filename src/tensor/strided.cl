@@ -5,10 +5,10 @@
 // the like, and writes the SPIR-V to strided_spirv.hpp.  kernel_copy.cpp chooses the kernel, its
 // loops and its work-groups.
 
-// One loop of a copy; the steps count elements.
+// One loop of a copy; the steps count elements.  A launch reaches fewer than 2^31 of them on each
+// side, so all arithmetic has 32 bits.
 struct axis {
-  uint count, unused;
-  long to, from;
+  int count, to, from;
 };
 
 // A kernel runs over the axes 0 and 1 with the items of its work-groups, and over the others, which
@@ -18,13 +18,13 @@ struct loops {
 };
 
 // Adds the place of this work-group along the axes from 2 on.  It is the same for all items, so
-// these divisions cost little, and none needs 64 bits.
+// these divisions cost little.
 static void enter_outer_axes(const struct loops *loops, __global ELEMENT **to,
                              __global const ELEMENT **from) {
-  uint rest = get_group_id(2);
+  int rest = get_group_id(2);
   for (int k = 2; rest != 0; ++k) {
-    const uint next = rest / loops->axes[k].count;
-    const uint index = rest - next * loops->axes[k].count;
+    const int next = rest / loops->axes[k].count;
+    const int index = rest - next * loops->axes[k].count;
     *to += index * loops->axes[k].to;
     *from += index * loops->axes[k].from;
     rest = next;
@@ -35,7 +35,7 @@ static void enter_outer_axes(const struct loops *loops, __global ELEMENT **to,
 __kernel void copy_lines(__global ELEMENT *to, __global const ELEMENT *from,
                          const struct loops loops) {
   const struct axis a = loops.axes[0], b = loops.axes[1];
-  const uint i = get_global_id(0), j = get_global_id(1);
+  const int i = get_global_id(0), j = get_global_id(1);
   enter_outer_axes(&loops, &to, &from);
   if (i < a.count && j < b.count) to[i * a.to + j * b.to] = from[i * a.from + j * b.from];
 }
@@ -47,18 +47,18 @@ __kernel void copy_tiles(__global ELEMENT *to, __global const ELEMENT *from,
                          const struct loops loops) {
   __local ELEMENT tile[SIDE][SIDE + 1];  // one more column, so that its columns are in all banks
   const struct axis a = loops.axes[0], b = loops.axes[1];
-  const uint a0 = get_group_id(0) * SIDE, b0 = get_group_id(1) * SIDE;
-  const uint x = get_local_id(0), y = get_local_id(1), rows = get_local_size(1);
+  const int a0 = get_group_id(0) * SIDE, b0 = get_group_id(1) * SIDE;
+  const int x = get_local_id(0), y = get_local_id(1), rows = get_local_size(1);
   enter_outer_axes(&loops, &to, &from);
   from += (b0 + x) * b.from;
   if (b0 + x < b.count) {
-    const uint end = min((uint)SIDE, a.count - a0);
-    for (uint i = y; i < end; i += rows) tile[i][x] = from[(a0 + i) * a.from];
+    const int end = min(SIDE, a.count - a0);
+    for (int i = y; i < end; i += rows) tile[i][x] = from[(a0 + i) * a.from];
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   to += (a0 + x) * a.to;
   if (a0 + x < a.count) {
-    const uint end = min((uint)SIDE, b.count - b0);
-    for (uint j = y; j < end; j += rows) to[(b0 + j) * b.to] = tile[x][j];
+    const int end = min(SIDE, b.count - b0);
+    for (int j = y; j < end; j += rows) to[(b0 + j) * b.to] = tile[x][j];
   }
 }

@@ -40,7 +40,7 @@ struct Launch {
   std::shared_ptr<const KernelState> kernel;
   std::byte* to;
   const std::byte* from;
-  std::array<std::byte, 192> loops;
+  std::array<std::byte, 96> loops;
   // Of the dimensions as OpenCL counts them: dimension 0 is the fast one.
   std::array<std::size_t, 3> items, group;
   // The bytes from `to` on in which the kernel writes.

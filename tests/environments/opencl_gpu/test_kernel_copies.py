@@ -85,6 +85,20 @@ def test_windows_of_the_source_overlap(gpu):
     assert bits(as_strided(tensor, windows.shape, (1, 1)).copy().to_numpy()) == bits(windows)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_elements_further_apart_than_32_bits_count(gpu, turned):
+    """No element between them is touched, so the system gives the block few pages."""
+    block = sx.empty((1 << 31) + 64, "uint8", usm_type="device", device=gpu)
+    far = as_strided(block, (2, 3), ((1 << 31) + 7, 5))
+    near = sx.as_tensor(values((3, 2) if turned else (2, 3), "uint8"), device=gpu)
+    if turned:
+        far = far[::-1].T
+    far.copy_from(near)
+    assert bits(far.copy().to_numpy()) == bits(near.to_numpy())
+    near.fill(0).copy_from(far)
+    assert bits(far.to_numpy()) == bits(near.to_numpy()) != bytes(6)
+
+
 def test_each_context_has_its_own_kernels(gpu):
     private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
     array = values((300, 200), "float64")
