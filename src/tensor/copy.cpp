@@ -192,14 +192,23 @@ Tensor spread_on(const Entry& entry, const Tensor& from) {
   return element;
 }
 
+// Whether the host copies: between memory of its own, and also elements of shared USM of a device
+// that takes no kernels, which would copy each run of them by a command.  It may build the kernel.
+bool is_hosts(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
+  if (!is_devices(to) && !is_devices(from)) return true;
+  if (loops.contiguous() || !to.host_accessible() || !from.host_accessible()) return false;
+  const WithoutGil released;
+  return !takes_kernels(loops, *(is_devices(to) ? to : from).memory->entry);
+}
+
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
-  const bool to_host = !is_devices(to), from_host = !is_devices(from);
-  if (to_host && from_host) {
+  if (is_hosts(to, from, loops)) {
     const WithoutGil released(loops.nbytes() >= gil_threshold);
     copy_strided(loops);
     return;
   }
+  const bool to_host = !is_devices(to), from_host = !is_devices(from);
   if (from_host && is_spread_by_kernel(loops, *to.memory->entry)) {
     copy_disjoint(to, spread_on(*to.memory->entry, from));
     return;

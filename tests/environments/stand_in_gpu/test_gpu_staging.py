@@ -152,6 +152,30 @@ def test_strided_copy_takes_as_few_commands_as_the_rule_says(gpu, adapter, case)
     assert bits(theirs.to_numpy()) == bits(target)
 
 
+@pytest.mark.parametrize("way", ["fill", "from the host", "to the host", "from itself"])
+def test_host_copies_elements_of_shared_memory_without_kernels(gpu, adapter, way):
+    """The driver has no compiler, and a command for each element takes far longer."""
+    array = values((1000, 8), "int32")
+    tensor = sx.empty(array.shape, "int32", usm_type="shared", device=gpu).copy_from(array)
+    columns = np.s_[:, ::2]
+    before = adapter.fakegpu_copies()
+    if way == "fill":
+        tensor[columns].fill(7)
+        array[columns] = 7
+    elif way == "from the host":
+        tensor[columns].copy_from(array[::-1, 1::2])
+        array[columns] = array[::-1, 1::2].copy()
+    elif way == "to the host":
+        assert bits(tensor[columns].to_numpy(copy=True)) == bits(
+            np.ascontiguousarray(array[columns])
+        )
+    else:
+        tensor[columns].copy_from(tensor[:, 1::2])
+        array[columns] = array[:, 1::2]
+    assert adapter.fakegpu_copies() == before
+    assert bits(tensor.to_numpy()) == bits(array)
+
+
 def test_card_stores_while_another_one_fetches(gpus, adapter, peers):
     """Through the host, if the cards do not reach each other's memory."""
     array = values((8 * MIB,), "uint8")
