@@ -58,6 +58,7 @@ const Module& Entry::copy_kernels(
     int size, const Spirv& spirv,
     const std::array<const char*, Module::kernel_count>& names) const {
   return copy_kernels_[size].get([&] {
+    require_not_forked([this] { return is_cpu(); });
     return sycl_call("building kernels", [&] {
       return build_module(device_address(), context_address(), spirv, names);
     });

@@ -152,6 +152,30 @@ assert np.array_equal(t.T.copy().to_numpy(), a.T)
     assert "fork" in out
 
 
+def test_forked_child_does_not_build_kernels():
+    """The driver does not work there, its compiler included."""
+    traced = environments.python(
+        """
+import os
+import sycl_ext as sx
+
+t = sx.empty((200, 300), device="opencl:gpu:0")[:, ::2]
+t.wait()
+child = os.fork()
+if child == 0:
+    try:
+        t.fill(1)
+    except sx.SyclError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+""",
+        {**os.environ, "SYCL_UR_TRACE": "2"},
+    )
+    assert "forked" in traced
+    assert "urProgramCreate" not in traced
+
+
 @pytest.mark.parametrize("usm_type", ["device", "shared"])
 def test_copy_is_one_command_of_the_device(usm_type):
     """A copy by the host would be none, and one through the host several."""
