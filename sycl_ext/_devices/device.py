@@ -178,15 +178,10 @@ class Device(Identity):
         dpctl it is a queue of this package, with ``_get_capsule()`` and ``addressof_ref()``.
         """
         if self._queue is None:
-            dpctl = companion.find_dpctl()
-            if dpctl is None:
-                return self._entry.queue
-            try:
-                self._queue = dpctl.get_device_cached_queue((self.sycl_context, self.sycl_device))
-            except dpctl.SyclQueueCreationError as error:
-                raise SyclError(
-                    f"dpctl cannot make a queue for device {self.id}: {error}"
-                ) from error
+            shared = self._entry.queue  # from now on, the core looks for work on it
+            if isinstance(shared, _core.Queue):
+                return shared
+            self._queue = queue_of_dpctl(self.id)
         return self._queue
 
     @property
@@ -354,7 +349,13 @@ def by_id(entry_id: int) -> Device:
 
 def queue_of_dpctl(entry_id: int) -> dpctl.SyclQueue | None:
     """Return the queue that dpctl keeps for an entry, for the core; None: there is no dpctl."""
-    return None if companion.find_dpctl() is None else by_id(entry_id).sycl_queue
+    if (dpctl := companion.find_dpctl()) is None:
+        return None
+    device = by_id(entry_id)
+    try:
+        return dpctl.get_device_cached_queue((device.sycl_context, device.sycl_device))
+    except dpctl.SyclQueueCreationError as error:
+        raise SyclError(f"dpctl cannot make a queue for device {entry_id}: {error}") from error
 
 
 def roots() -> list[Device]:

@@ -62,3 +62,36 @@ assert (sx.zeros(3, device=queue).sycl_queue == theirs) is not is_late
 def test_work_on_the_queue_of_dpctl_is_seen(name, device, is_late, tmp_path):
     variables = environments.variables_of(name, tmp_path)
     environments.python(PROGRAM.format(device=device, is_late=is_late), variables)
+
+
+OWN_CONTEXT = """
+import sys
+import numpy as np, sycl_ext as sx
+
+if {is_late}:
+    sys.modules["dpctl"] = None
+device = sx.device("cpu").create_sub_devices([1])[0]
+assert not device.default_context
+lent = sx.zeros(1 << 12, "int64", device=device)
+capsule = lent.__dlpack__(dl_device=device.__dlpack_device__(), max_version=(1, 3))
+before = device.sycl_queue
+if {is_late}:
+    del sys.modules["dpctl"]
+
+import dpctl
+from kernels import Kernels
+
+queue = device.sycl_queue
+assert isinstance(queue, dpctl.SyclQueue)
+assert (queue == before) is not {is_late}
+with Kernels(queue).gate() as gate:
+    Kernels(queue).fill(queue, gate, lent.ptr, lent.nbytes, 7)
+    assert "pending" in repr(lent)
+assert lent.to_numpy().min() == 7
+"""
+
+
+@pytest.mark.parametrize("is_late", [True, False], ids=["ours first", "dpctl first"])
+def test_work_on_the_queue_of_a_device_is_seen_in_any_context(is_late):
+    """dpctl keeps a queue in a context of its own only if somebody asks for it: here the device."""
+    environments.python(OWN_CONTEXT.format(is_late=is_late))
