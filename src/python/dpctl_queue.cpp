@@ -92,6 +92,19 @@ PyRef manager_of(PyObject* managers, const Queue& queue) {
   return nullptr;
 }
 
+// The events that a manager notes.  Its property `submitted_events` is Python code, in which the
+// handler of a signal may run and raise, and a wait that no signal ends, such as that of a buffer
+// request, has nobody to give the exception to.  The C++ object behind the property runs none.
+PyRef events_noted_by(PyObject* manager) {
+  static PyObject *const state = intern("_state"),
+                         *const get_submitted_events = intern("get_submitted_events"),
+                         *const submitted_events = intern("submitted_events");
+  const PyRef keeper(PyObject_GetAttr(manager, state));
+  if (keeper) return checked(PyObject_CallMethodNoArgs(keeper.get(), get_submitted_events));
+  (void)take_exception();  // another version of dpctl
+  return checked(PyObject_GetAttr(manager, submitted_events));
+}
+
 // Adds the events of dpctl's order manager: every function of dpctl and dpnp notes there what it
 // submits to a queue, and orders its work after the events that it finds.
 // https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
@@ -117,9 +130,7 @@ void add_noted_events(const Queue& queue, std::vector<Event>* events) {
   } else {  // another version of dpctl
     manager = checked(PyObject_GetItem(order, make_dpctl_queue(queue.share()).get()));
   }
-  static PyObject* const submitted_events = intern("submitted_events");
-  const PyRef submitted = checked(PyObject_GetAttr(manager.get(), submitted_events));
-  const PyRef noted = checked(PySequence_Tuple(submitted.get()));
+  const PyRef noted = checked(PySequence_Tuple(events_noted_by(manager.get()).get()));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(noted.get()); ++i) {
     PyObject* const event = PyTuple_GET_ITEM(noted.get(), i);
     const PyRef address = checked(PyObject_CallMethod(event, "addressof_ref", nullptr));

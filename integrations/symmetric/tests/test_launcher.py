@@ -14,7 +14,7 @@ from waiting import eventually
 
 def test_common_ancestor_is_the_launcher():
     with contextlib.ExitStack() as stack:
-        sleep = [sys.executable, "-c", "input()"]
+        sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
         shell = ["sh", "-c", '"$0" "$@" & "$0" "$@"; wait', *sleep]
         for command in (sleep, shell):
             stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE))
