@@ -202,6 +202,23 @@ def test_capsule_is_consumed_once(versioned):
     assert managed.deleted == 1
 
 
+def test_own_export_comes_back_on_the_queue_of_its_producer():
+    """The producer works on the memory on a queue of its own, and forwards the tensor's export."""
+    tensor = numbers()
+    shared = tensor.sycl_queue
+    own = dpctl.SyclQueue(shared.sycl_context, shared.sycl_device)
+
+    class Forwards:
+        sycl_queue = own
+        __dlpack_device__ = tensor.__dlpack_device__
+        __dlpack__ = tensor.__dlpack__
+
+    view = sx.from_dlpack(Forwards())
+    assert (view.ptr, view.sycl_queue) == (tensor.ptr, own)
+    Forwards.sycl_queue = shared
+    assert sx.from_dlpack(Forwards()).sycl_queue == shared
+
+
 @needs("device_copies")
 def test_null_deleter_is_never_called(versioned):
     for array in (numbers(), values((2, 3))):
