@@ -497,6 +497,9 @@ def set_no_device_advice(advice: bytes, driver: bytes, /) -> None:
 def end_deleters() -> None:
     """Ends the calls of deleters of other code in other threads; for `atexit`."""
 
+def end_compiler_calls() -> None:
+    """Ends the calls of compilers of drivers in other threads; for `atexit`."""
+
 def set_hooks(
     fields: dict[str, Any],
     /,

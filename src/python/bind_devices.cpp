@@ -76,6 +76,10 @@ void bind_devices(py::module_& m) {
                            ask_handler_for_room};
   host = &python;
   m.def("end_deleters", &end_deleters);
+  m.def("end_compiler_calls", [] {
+    const WithoutGil released;
+    end_compiler_calls();
+  });
 #ifndef NDEBUG
   checks_gil = true;
 #endif

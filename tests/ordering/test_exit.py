@@ -75,3 +75,20 @@ del taken
 """,
         gpu_environment,
     )
+
+
+def test_exit_waits_for_a_compiler(tmp_path):
+    """The driver's compiler has static objects, which are destroyed before those of the runtime."""
+    environments.python(
+        """
+import threading
+import sycl_ext as sx
+
+device = sx.device("opencl:gpu:0")
+sx.zeros((300, 200), "uint8", device=device).T.copy()  # its static objects are there
+for dtype in ("int16", "float32", "float64", "complex128"):
+    tensor = sx.zeros((300, 200), dtype, device=device)
+    threading.Thread(target=tensor.T.copy, daemon=True).start()
+""",
+        environments.variables_of("opencl_gpu", tmp_path),
+    )

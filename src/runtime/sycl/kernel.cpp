@@ -15,7 +15,7 @@ Module build_module(const void* device, const void* context, const Spirv& spirv,
   namespace compiler = sycl::ext::oneapi::experimental;
   const auto& built_for = *static_cast<const sycl::device*>(device);
   Module module;
-  const RuntimeCall call("building kernels");
+  const CompilerCall call("building kernels");
   try {
     const auto* const first = reinterpret_cast<const std::byte*>(spirv.bytes);
     auto source = compiler::create_kernel_bundle_from_source(
