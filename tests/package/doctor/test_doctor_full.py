@@ -46,6 +46,7 @@ EXPECTED = {
     "hip": [CPU_DEVICE, POSING_GPU, POSING_GPU],
     "out_of_memory": [CPU_DEVICE],
     "no_usm": [NO_USM, CPU_DEVICE],
+    "no_dpctl": [CPU_DEVICE],
 }
 
 
@@ -61,8 +62,9 @@ def cases():
 def run(scratch, *arguments, environment="cpu", **variables):
     """Run the full self-test in a test environment."""
     options = ("--full", *arguments)
+    python = sys.executable if environment == "cpu" else environments.ALL[environment].python()
     return subprocess.run(
-        [sys.executable, "-m", "sycl_ext", "doctor", *options],
+        [python, "-m", "sycl_ext", "doctor", *options],
         env={
             **environments.clean_environment(),
             **environments.variables_of(environment, scratch),
