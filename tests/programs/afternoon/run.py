@@ -90,8 +90,8 @@ class Afternoon:
         libraries = ["apache-tvm-ffi", "dpnp", "mpich", TORCH]
         tools = ["cmake", "ninja", "pybind11", "scikit-build-core"]
         install_torch(BUILD / "venv", TORCH)
-        dask = ROOT / "integrations" / "dask"
-        self.pip("install", "--quiet", f"{wheel}[cpu,mpi]", dask, *libraries, *tools)
+        own = (ROOT / "integrations" / name for name in ("dask", "mpi"))
+        self.pip("install", "--quiet", f"{wheel}[cpu,mpi]", *own, *libraries, *tools)
         where = self.python("-c", "import sycl_ext; print(sycl_ext.__file__)")
         assert Path(where.strip()).is_relative_to(BUILD / "venv"), where
 
