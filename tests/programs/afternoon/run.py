@@ -125,7 +125,7 @@ class Afternoon:
         self.run(self.bin / "python", HERE / "action.py", self.wheel, PYTHONWARNINGS="ignore")
 
     def uninstall(self) -> None:
-        self.pip("uninstall", "--yes", "--quiet", "sycl_ext", "sycl-ext-dask")
+        self.pip("uninstall", "--yes", "--quiet", "sycl_ext", "sycl-ext-dask", "sycl-ext-mpi")
         assert not (left := list((BUILD / "venv").rglob("sycl_ext*"))), left
         shutil.rmtree(BUILD / "venv")
 
