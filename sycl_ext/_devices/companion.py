@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sycl_ext import _core
+from sycl_ext._negotiation.identity import Identity
 from sycl_ext._negotiation.loaded import loaded
 
 if TYPE_CHECKING:
@@ -41,10 +42,11 @@ def find_dpctl() -> Any:
 
 
 @dataclass(frozen=True)
-class SyclContext:
+class SyclContext(Identity):
     """The context of an entry of the device table."""
 
     entry_id: int
+    _portable_form = "send the uuid of its device"
 
     def _get_capsule(self) -> CapsuleType:
         return _core.entry(self.entry_id).context_capsule()
@@ -55,10 +57,11 @@ class SyclContext:
 
 
 @dataclass(frozen=True)
-class SyclDevice:
+class SyclDevice(Identity):
     """The device of an entry of the device table."""
 
     entry_id: int
+    _portable_form = "send the uuid of the device"
 
     def addressof_ref(self) -> int:
         """Return the address of the ``sycl::device``."""
@@ -66,10 +69,11 @@ class SyclDevice:
 
 
 @dataclass(frozen=True, eq=False)
-class SyclEvent:
+class SyclEvent(Identity):
     """The event of commands."""
 
     commands: _core.Commands
+    _portable_form = "wait for it here"
 
     def _get_capsule(self) -> CapsuleType:
         return self.commands.event_capsule()

@@ -65,6 +65,13 @@ def test_device_takes_what_it_shows(shown):
         assert sx.register_context(getattr(device, shown)) is device
 
 
+@pytest.mark.parametrize("shown", ["sycl_queue", "sycl_context", "sycl_device"])
+def test_what_a_device_shows_belongs_to_this_process(shown):
+    """In another process the number of an entry may be that of another device."""
+    with pytest.raises(TypeError):
+        pickle.dumps(getattr(sx.device(), shown))
+
+
 def test_tensors_are_exported_and_taken():
     tensor = sx.as_tensor(np.arange(6, dtype="int32").reshape(2, 3), copy=True)
     for stream in (None, -1, tensor.sycl_queue, tensor.sycl_queue._get_capsule()):
