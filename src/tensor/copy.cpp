@@ -182,14 +182,19 @@ bool is_spread_by_kernel(const CopyLoops& loops, const Entry& entry) {
          takes_kernels(loops, entry);
 }
 
-// The same elements in memory of the device, which has one of them.
-Tensor spread_on(const Entry& entry, const Tensor& from) {
-  Tensor element = copy_to_entry(make_view(from, 0, Layout(0)), entry, UsmKind::device);
-  const Layout& all = from.layout;
-  const std::vector<std::int64_t> strides(all.ndim(), 0);
-  element.layout =
-      read_layout(all.ndim(), all.shape(), Order::c, from.dtype->itemsize(), strides.data());
-  return element;
+// The same elements in memory of the device, which has one of them; empty: it has no room for that.
+std::optional<Tensor> spread_on(const Entry& entry, const Tensor& from) {
+  try {
+    Tensor element = copy_to_entry(make_view(from, 0, Layout(0)), entry, UsmKind::device);
+    const Layout& all = from.layout;
+    const std::vector<std::int64_t> strides(all.ndim(), 0);
+    element.layout =
+        read_layout(all.ndim(), all.shape(), Order::c, from.dtype->itemsize(), strides.data());
+    return element;
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::memory) throw;
+    return std::nullopt;
+  }
 }
 
 // Whether the host copies: between memory of its own, and also elements of shared USM of a device
@@ -210,8 +215,10 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   }
   const bool to_host = !is_devices(to), from_host = !is_devices(from);
   if (from_host && is_spread_by_kernel(loops, *to.memory->entry)) {
-    copy_disjoint(to, spread_on(*to.memory->entry, from));
-    return;
+    if (const auto spread = spread_on(*to.memory->entry, from)) {
+      copy_disjoint(to, *spread);
+      return;
+    }
   }
   KeptWhileBusy kept(from.memory, to.memory);
   const WithoutGil released;

@@ -70,6 +70,20 @@ def test_more_axes_than_a_kernel_has(gpu):
     )
 
 
+def test_full_device_is_filled(gpu, usm_type):
+    """Without room on the device for the element that a kernel spreads."""
+    tensor = sx.zeros((200, 300), usm_type=usm_type, device=gpu)
+    sx.memory.release_cached()
+    sx.memory.limit(gpu, 1)
+    try:
+        tensor[:, ::2].fill(7)
+    finally:
+        sx.memory.limit(gpu, None)
+    wanted = np.zeros((200, 300), "float32")
+    wanted[:, ::2] = 7
+    assert bits(tensor.to_numpy()) == bits(wanted)
+
+
 def test_copy_within_one_block(gpu, usm_type):
     array = values((500, 400), "float32")
     tensor = sx.empty(array.shape, usm_type=usm_type, device=gpu).copy_from(array)
