@@ -197,23 +197,29 @@ std::optional<Tensor> spread_on(const Entry& entry, const Tensor& from) {
   }
 }
 
-// Whether the host copies: between memory of its own, and also elements of shared USM of a device
-// that takes no kernels, which would copy each run of them by a command.  It may build the kernel.
-bool is_hosts(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
-  if (!is_devices(to) && !is_devices(from)) return true;
-  if (loops.contiguous() || !to.host_accessible() || !from.host_accessible()) return false;
+// Whether a device does a copy by one command: of the bytes, or by a kernel, which may be built
+// here.
+bool is_by_command(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
+  if (loops.contiguous() || !(is_devices(to) || is_devices(from))) return true;
   const WithoutGil released;
-  return !takes_kernels(loops, *(is_devices(to) ? to : from).memory->entry);
+  return takes_kernels(loops, *(is_devices(to) ? to : from).memory->entry);
+}
+
+// Whether the host copies on a side: memory of its own, and also shared USM where the device would
+// copy each run of elements by a command.
+bool is_hosts(const Tensor& side, bool by_command) {
+  return !is_devices(side) || (!by_command && side.host_accessible());
 }
 
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
-  if (is_hosts(to, from, loops)) {
+  const bool by_command = is_by_command(to, from, loops);
+  const bool to_host = is_hosts(to, by_command), from_host = is_hosts(from, by_command);
+  if (to_host && from_host) {
     const WithoutGil released(loops.nbytes() >= gil_threshold);
     copy_strided(loops);
     return;
   }
-  const bool to_host = !is_devices(to), from_host = !is_devices(from);
   if (from_host && is_spread_by_kernel(loops, *to.memory->entry)) {
     if (const auto spread = spread_on(*to.memory->entry, from)) {
       copy_disjoint(to, *spread);

@@ -176,6 +176,16 @@ def test_host_copies_elements_of_shared_memory_without_kernels(gpu, adapter, way
     assert bits(tensor.to_numpy()) == bits(array)
 
 
+def test_host_packs_elements_of_shared_memory_for_the_device(gpu, adapter):
+    array = values((1000, 8), "int32")
+    tensor = sx.empty(array.shape, "int32", usm_type="shared", device=gpu).copy_from(array)
+    target = sx.empty((1000, 4), "int32", usm_type="device", device=gpu)
+    before = adapter.fakegpu_copies()
+    target.copy_from(tensor[:, ::2])
+    assert adapter.fakegpu_copies() == before + 1
+    assert bits(target.to_numpy()) == bits(np.ascontiguousarray(array[:, ::2]))
+
+
 def test_card_stores_while_another_one_fetches(gpus, adapter, peers):
     """Through the host, if the cards do not reach each other's memory."""
     array = values((8 * MIB,), "uint8")
