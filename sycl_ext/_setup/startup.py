@@ -14,6 +14,10 @@ import sys
 
 from sycl_ext._setup import prefix
 
+TYPE_CHECKING = False  # that of `typing`, whose import takes long
+if TYPE_CHECKING:
+    from types import FrameType
+
 PACKAGE = "sycl_ext"
 CORE = f"{PACKAGE}._core"
 OLDEST_NUMPY = (1, 26)
@@ -96,10 +100,22 @@ def _wait_for_imports() -> None:
 
 
 def _interrupt_again() -> None:
-    if _interrupted:  # from another thread, when the functions that follow the fork have run
-        import signal
+    if _interrupted:
+        caller = sys._getframe().f_back  # of the fork; None: no Python code called it
+        _thread.start_new_thread(_interrupt_after_fork, (caller, caller and caller.f_lasti))
 
-        _thread.start_new_thread(os.kill, (os.getpid(), signal.SIGINT))
+
+def _interrupt_after_fork(caller: FrameType | None, call: int | None) -> None:
+    """Interrupt the main thread, in another one, when the call of the fork has returned.
+
+    Python also drops what a handler raises in the functions that follow the fork.
+    """
+    import signal
+    import time
+
+    while caller is not None and caller.f_lasti == call:
+        time.sleep(1e-3)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 os.register_at_fork(

@@ -274,6 +274,7 @@ def test_threads_use_the_package_for_the_first_time(interval):
 def test_fork_waits_for_a_first_use(entry):
     """Or the child has the lock of a module that nobody loads any more.  Ctrl-C comes after it."""
     first_uses(f"""
+        os.register_at_fork(after_in_parent=lambda: time.sleep(0.1))  # drops Ctrl-C
         begun = threading.Event()
         class Finder:
             @staticmethod
