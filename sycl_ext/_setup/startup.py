@@ -106,9 +106,10 @@ def _interrupt_again() -> None:
 
 
 def _interrupt_after_fork(caller: FrameType | None, call: int | None) -> None:
-    """Interrupt the main thread, in another one, when the call of the fork has returned.
+    """Send Ctrl-C again, from a thread of its own, when the call of the fork has returned.
 
-    Python also drops what a handler raises in the functions that follow the fork.
+    Earlier, Python would drop it: it drops what a handler raises in the functions of other code
+    that follow the fork.
     """
     import signal
     import time
