@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -21,5 +22,30 @@ def scheduler(config: Any, log: Any, group_of: Callable[[str], str | None]) -> A
         def _split_scope(self, nodeid: str) -> str:
             return group_of(nodeid.partition("::")[0]) or nodeid
 
+        def remove_node(self, node: Any) -> str | None:
+            """Return the test in which a worker died, say how, and give the rest to others.
+
+            pytest-xdist also gives them the units that are over, and waits for these for ever: no
+            worker reports a test of them.  A worker that a signal has killed says nothing.
+            """
+            crashed = None
+            for scope, unit in self.assigned_work.pop(node).items():
+                left = [name for name, is_over in unit.items() if not is_over]
+                if left and crashed is None:
+                    crashed = left.pop(0)
+                    unit[crashed] = True
+                if left:
+                    self.workqueue[scope] = unit
+            if crashed:
+                print(f"\n{node.gateway.id} ended with", _end_of(node.gateway._io.popen.wait()))
+            for other in self.assigned_work:
+                self._reschedule(other)
+            return crashed
+
     config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+def _end_of(code: int) -> str:
+    """Return the signal that has ended a process, or its exit code."""
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
