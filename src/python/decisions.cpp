@@ -42,9 +42,11 @@ struct Lookup {
   bool asked;
 };
 
-std::vector<Lookup> read_lookups(PyObject* target) {
-  const PyRef list = attribute(target, "lookups");
-  std::vector<Lookup> all;
+using Lookups = std::vector<Lookup>;
+
+Lookups read_lookups(PyObject* target, const char* name) {
+  const PyRef list = attribute(target, name);
+  Lookups all;
   for (Py_ssize_t i = 0; i < PyList_Size(list.get()); ++i) {
     PyObject* const row = PyList_GET_ITEM(list.get(), i);
     const auto field = [row](Py_ssize_t place) {
@@ -96,7 +98,7 @@ struct Target {
   PyRef consumer, device, usm_type;  // kept, so that no other object gets their addresses
   PyRef object;                      // decisions.ReadTarget
   int entries;                       // in the device table
-  std::vector<Lookup> lookups;
+  Lookups lookups, device_lookups;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Decision>> decisions;
 };
 
@@ -118,9 +120,8 @@ std::shared_ptr<Target>& line_of(const ExchangeRequest& request) {
   return lines()[hash % lines().size()];
 }
 
-bool is_current(const Target& target) {
-  if (target.entries != entries_so_far()) return false;
-  for (const Lookup& lookup : target.lookups) {
+bool hold(const Lookups& lookups) {
+  for (const Lookup& lookup : lookups) {
     if (!holds(lookup)) return false;
   }
   return true;
@@ -155,12 +156,7 @@ void forget_old() {
   }
 }
 
-std::shared_ptr<Target> target_of(const ExchangeRequest& request) {
-  const std::shared_ptr<Target> known = line_of(request);
-  if (known && known->consumer.get() == request.consumer && known->device.get() == request.device &&
-      known->usm_type.get() == request.usm_type && is_current(*known)) {
-    return known;
-  }
+std::shared_ptr<Target> read_target(const ExchangeRequest& request) {
   auto target = std::make_shared<Target>();
   target->entries = entries_so_far();  // read first, so that a new entry counts as later
   target->object = checked(PyObject_CallFunctionObjArgs(hooks.read_target, request.consumer,
@@ -169,11 +165,27 @@ std::shared_ptr<Target> target_of(const ExchangeRequest& request) {
     target->consumer.reset(Py_NewRef(request.consumer));
     target->device.reset(Py_NewRef(request.device));
     target->usm_type.reset(Py_NewRef(request.usm_type));
-    target->lookups = read_lookups(target->object.get());
+    target->lookups = read_lookups(target->object.get(), "lookups");
+    target->device_lookups = read_lookups(target->object.get(), "device_lookups");
     forget_old();
     const std::shared_ptr<Target> dropped = std::exchange(line_of(request), target);
   }
   return target;
+}
+
+std::shared_ptr<Target> target_of(const ExchangeRequest& request) {
+  const std::shared_ptr<Target> known = line_of(request);
+  if (known && known->consumer.get() == request.consumer && known->device.get() == request.device &&
+      known->usm_type.get() == request.usm_type && known->entries == entries_so_far() &&
+      hold(known->lookups)) {
+    return known;
+  }
+  return read_target(request);
+}
+
+// Whether memory other than the host's may be handed over.
+bool may_leave_host(const ArrayFacts& facts, const ExchangeRequest& request) {
+  return facts.entry != MemoryFacts::none || request.device != Py_None;
 }
 
 View read_view(const PyRef& number) {
@@ -195,10 +207,12 @@ std::shared_ptr<const Decision> read_decision(PyRef object) {
 }  // namespace
 
 Decided decide_exchange(PyObject* x, const ExchangeRequest& request) {
-  const std::shared_ptr<Target> target = target_of(request);
+  std::shared_ptr<Target> target = target_of(request);
   PyObject* const may_copy = request.copy == Py_False ? Py_False : Py_None;
   PyRef source = checked(import_object(x, {/*dlpack_only=*/false, /*in_place=*/true, may_copy}));
   const ArrayFacts facts = array_facts(tensor_of(source.get()));
+  if (may_leave_host(facts, request) && !hold(target->device_lookups))
+    target = read_target(request);
   const auto copy = static_cast<std::uint64_t>(copy_of(request.copy));
   const std::uint64_t host_copy = request.host_copy == Py_True;
   const std::uint64_t key = key_of(facts) << 3 | copy << 1 | host_copy;

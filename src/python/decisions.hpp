@@ -4,8 +4,8 @@
 // Python makes each decision (sycl_ext/_exchange/decisions.py), from a target, which it has read
 // from the consumer and device=, and from the facts of an array.  The core keeps targets by the
 // objects that were passed, and the decisions of a target by the facts.  A kept target holds as
-// long as every attribute in its `lookups` has the same value, so a module that was reloaded,
-// replaced or changed is noticed.
+// long as every attribute in its `lookups` has the same value, and for memory other than the host's
+// those in its `device_lookups`, so a module that was reloaded, replaced or changed is noticed.
 #pragma once
 
 #include <memory>

@@ -55,6 +55,11 @@ class ReadTarget:
         """What the target was read from."""
         return self.target.lookups
 
+    @property
+    def device_lookups(self) -> list[Lookup]:
+        """What it was read from, and only memory other than the host's depends on."""
+        return self.target.device_lookups
+
 
 class Decision(NamedTuple):
     """What `exchange` does with an array, and `explain` shows."""

@@ -46,6 +46,10 @@ class When(NamedTuple):
     answer: Any
 
 
+#: Fields of a row that decide about memory other than the host's, and nothing else.
+OF_DEVICE_MEMORY = ("usm_types", "takes_native")
+
+
 @dataclass(frozen=True, eq=False)  # compared by identity, for caches
 class Consumer:
     """One consumer library."""

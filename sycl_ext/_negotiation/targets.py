@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from sycl_ext._negotiation.consumer_functions import FUNCTIONS, Function
-from sycl_ext._negotiation.consumer_row import Consumer, When
+from sycl_ext._negotiation.consumer_row import OF_DEVICE_MEMORY, Consumer, When
 from sycl_ext._negotiation.consumers import WITH_VERSIONS, consumer_for
 
 
@@ -27,9 +27,9 @@ class Lookup(NamedTuple):
 class Target:
     """A consumer as it is called.
 
-    The core keeps the target of a consumer as long as everything in `lookups` has the same value.
-    So whatever can change and decides about the target is in it, attributes of the consumer
-    included.
+    The core keeps the target of a consumer as long as everything in `lookups`, and where it
+    counts in `device_lookups`, has the same value. So whatever can change and decides about the
+    target is in them, attributes of the consumer included.
     """
 
     title: str  # the name in messages
@@ -45,6 +45,9 @@ class Target:
     then: Callable[[Any], Any] | None = None  # takes the array that `call` returned
     kept: bool = False  # whether the core may keep it
     lookups: list[Lookup] = field(default_factory=list)
+    #: Of what the library was asked about memory other than the host's. They are compared for such
+    #: memory, and where a device was asked for.
+    device_lookups: list[Lookup] = field(default_factory=list)
 
     def attribute(self, holder: Any, *path: str) -> Any:
         """Return an attribute of an attribute, and add each step to `lookups`; None: it is missing.
@@ -72,15 +75,17 @@ class Target:
         for name, when in row.configured.items():
             if name == "takes_native" and not with_native:
                 continue  # the question would initialize CUDA for nothing
-            if not self._holds(row, when):
+            of_device = name in OF_DEVICE_MEMORY
+            if not self._holds(row, when, self.device_lookups if of_device else self.lookups):
                 row = replace(row, **{name: getattr(Consumer, name)})
         self.row = row
 
-    def _holds(self, row: Consumer, when: When) -> bool:
+    def _holds(self, row: Consumer, when: When, lookups: list[Lookup]) -> bool:
         *path, name = when.name.split(".")
         holder = self.attribute(sys.modules, row.package, *path)
         value = getattr(holder, name, None)
-        answer = self.answer(holder, name, value() if callable(value) else value)
+        answer = value() if callable(value) else value
+        lookups.append(Lookup(holder, name, answer, asked=True))
         return bool(answer == when.answer)
 
 

@@ -312,14 +312,31 @@ def test_answer_is_asked_where_it_is_found_now(monkeypatch, name):
         assert sx.explain(tensor, consumer).route is sx.Route.VIEW
 
 
-def test_jax_that_is_told_later_to_keep_64_bits_gets_them(monkeypatch):
+def test_question_about_devices_is_not_asked_for_an_array_of_the_host(monkeypatch):
+    """Its answer would change nothing, and the question costs as much as the exchange."""
+    asked = []
+    monkeypatch.setattr(torch.xpu, "is_available", lambda: asked.append("xpu"))
+    arrays = {"host": np.ones(3), "USM": sx.ones(3)}
+    counts = {}
+    for name, array in arrays.items():
+        sx.exchange(array, torch)
+        asked.clear()
+        for _ in range(3):
+            sx.exchange(array, torch)
+        counts[name] = len(asked)
+    assert counts == {"host": 0, "USM": 3}
+
+
+@pytest.mark.parametrize("source", ["USM", "host"])
+def test_jax_that_is_told_later_to_keep_64_bits_gets_them(monkeypatch, source):
     config = types.SimpleNamespace(jax_enable_x64=False)
     jax = types.ModuleType("jax")
     jax.config, jax.dlpack = config, types.ModuleType("jax.dlpack")
     jax.dlpack.from_dlpack = named("jax")
     monkeypatch.setitem(sys.modules, "jax", jax)
     monkeypatch.setitem(sys.modules, "jax.dlpack", jax.dlpack)
-    tensor = sx.zeros(3, "int64", usm_type="shared")
+    usm = sx.zeros(3, "int64", usm_type="shared")
+    tensor = usm if source == "USM" else np.zeros(3, "int64")
     for wide in (False, True, False):
         config.jax_enable_x64 = wide
         if wide:
