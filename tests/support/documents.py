@@ -3,6 +3,7 @@
 
 import builtins
 import doctest
+import multiprocessing
 import re
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ def run_examples(document: Path) -> None:
             exec(compile("\n" * line + block[1], str(document), "exec"), names)
     names.clear()
     vars(builtins).pop("_", None)  # the last value that an example showed
+    left = multiprocessing.active_children()
+    assert not left, f"{document.name} left {left}"  # workers of a cluster, for example
 
 
 def run_notebook(notebook: Path) -> list[str]:
