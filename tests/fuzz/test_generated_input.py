@@ -12,6 +12,7 @@ import threading
 from functools import partial
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ import sycl_ext as sx
 from dlpack_conformance.structs import capsule_name
 from generated import alive, attempt, cases
 from producers import Producer, over
+
+pytestmark = pytest.mark.timeout(600)  # as many examples on a machine that is busy
 
 
 class Unhashable:

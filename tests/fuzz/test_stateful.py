@@ -34,6 +34,8 @@ from samples import USM_TYPES, bits
 from sycl_ext import _core
 from waiting import eventually
 
+pytestmark = pytest.mark.timeout(600)  # as many examples on a machine that is busy
+
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
 NAMES = st.sampled_from(["bool", "int8", "uint16", "float32", "int64", "complex128"])
 VERSIONS = st.sampled_from([None, (0, 8), (1, 0), (1, 3), (9, 9)])
