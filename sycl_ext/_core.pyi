@@ -494,11 +494,8 @@ def root_count() -> int:
 def set_no_device_advice(advice: bytes, driver: bytes, /) -> None:
     """Sets the advice in errors if there is no device; called once, at import."""
 
-def end_deleters() -> None:
-    """Ends the calls of deleters of other code in other threads; for `atexit`."""
-
-def end_compiler_calls() -> None:
-    """Ends the calls of compilers of drivers in other threads; for `atexit`."""
+def begin_end() -> None:
+    """Ends the calls of deleters of other code, and of compilers of drivers, in other threads; for `atexit`."""
 
 def set_hooks(
     fields: dict[str, Any],

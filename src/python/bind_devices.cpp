@@ -14,6 +14,7 @@
 #include "runtime/memory/memory_limit.hpp"
 #include "runtime/memory/reaper.hpp"
 #include "runtime/memory/usm_pointers.hpp"
+#include "runtime/sycl/kernel.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 #include "runtime/sycl/runtimes.hpp"
 #include "runtime/sycl/untrusted.hpp"
@@ -75,10 +76,10 @@ void bind_devices(py::module_& m) {
                            cached_queue_of_dpctl,
                            ask_handler_for_room};
   host = &python;
-  m.def("end_deleters", &end_deleters);
-  m.def("end_compiler_calls", [] {
+  m.def("begin_end", [] {
     const WithoutGil released;
-    end_compiler_calls();
+    end_compilers();
+    end_deleters();
   });
 #ifndef NDEBUG
   checks_gil = true;

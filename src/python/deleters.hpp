@@ -17,9 +17,9 @@ void call_deleter_of_others(void (*deleter)(void*), void* object);
 // Drops a reference from any thread, with or without the GIL.
 void release_python_object(void* object);
 
-// Python calls this, with the GIL, when it begins to end the interpreter (`atexit`).  From then on
-// only this thread runs such code, and the system reclaims the rest.  Waits until the
-// other threads have returned from such code, for two seconds at most: it may wait for ever.
+// Called, without the GIL, when the interpreter begins to end.  From then on only this thread runs
+// such code, and the system reclaims the rest.  Waits until the other threads have returned from
+// it, for two seconds at most.
 void end_deleters();
 
 }  // namespace sycl_ext

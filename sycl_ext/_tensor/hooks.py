@@ -47,7 +47,6 @@ def connect() -> None:
         },
         trace=LOGGED,
     )
-    atexit.register(_core.end_deleters)
-    atexit.register(_core.end_compiler_calls)
+    atexit.register(_core.begin_end)
     runtimes.warn_of_others()
     runtimes.prepare_for_no_device()

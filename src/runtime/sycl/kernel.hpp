@@ -35,6 +35,11 @@ struct Module {
 Module build_module(const void* device, const void* context, const Spirv& spirv,
                     const std::array<const char*, Module::kernel_count>& names);
 
+// Called when the interpreter begins to end.  A compiler makes static objects while it runs, which
+// are destroyed before a `RuntimeCall` is waited for (runtime_call.hpp).  So this waits for the
+// threads that build kernels, for ten seconds at most; from now on no other thread builds any.
+void end_compilers();
+
 // One launch of a kernel with three arguments: the target, the source, and a struct by value.
 struct Launch {
   std::shared_ptr<const KernelState> kernel;

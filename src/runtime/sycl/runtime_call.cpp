@@ -22,9 +22,6 @@ std::atomic<bool> ending{false};
 // thread is about to fork.
 std::atomic<int> brief{0}, unfinished{0};
 std::atomic<bool> forking{false};
-// The number of threads in a compiler, and whether the interpreter is ending.
-std::atomic<int> compiling{0};
-std::atomic<bool> compiler_is_closed{false};
 // How many calls this thread is in, and how many brief ones.  Only the outermost brief one is
 // counted in `brief`.
 thread_local int own_calls __attribute__((tls_model("initial-exec"))) = 0;
@@ -37,8 +34,8 @@ int own_share_of_brief() noexcept { return own_brief > 0 ? 1 : 0; }
 // so the call may take long, and a thread that holds a lock that the fork needs must be able to
 // continue.
 template <class Condition>
-bool wait_a_little(const Condition& is_met, int most_tries = 300) noexcept {
-  for (int tries = 0; !is_met() && tries < most_tries; ++tries) usleep(500);
+bool wait_a_little(const Condition& is_met) noexcept {
+  for (int tries = 0; !is_met() && tries < 300; ++tries) usleep(500);
   return is_met();
 }
 
@@ -80,7 +77,7 @@ void before_fork() noexcept {
 void after_fork(bool in_child) noexcept {
   if (in_child) {
     has_work_of_parent = has_work_of_parent || had_commands_at_fork;
-    unfinished = compiling = 0;
+    unfinished = 0;
     brief = own_share_of_brief();
   }
   forking = false;
@@ -117,28 +114,7 @@ void enter(const char* what, std::atomic<int>* count) noexcept {
   }
 }
 
-// Counts a call in a compiler.  This comes before the call of the runtime, so that a thread that
-// stops here is not counted there.
-const char* enter_compiler(const char* what) noexcept {
-  ++compiling;
-  if (compiler_is_closed && !is_main_thread()) {
-    --compiling;
-    hang();
-  }
-  return what;
-}
-
 }  // namespace
-
-CompilerCall::CompilerCall(const char* what) noexcept : call_(enter_compiler(what)) {}
-
-CompilerCall::~CompilerCall() { --compiling; }
-
-void end_compiler_calls() noexcept {
-  compiler_is_closed = true;
-  constexpr int ten_seconds = 20'000;
-  wait_a_little([] { return compiling <= 0; }, ten_seconds);
-}
 
 RuntimeCall::RuntimeCall(const char* what, bool waits) noexcept : waits_(waits) {
   ++own_calls;

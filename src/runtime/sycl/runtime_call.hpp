@@ -46,23 +46,6 @@ class RuntimeCall {
   const bool waits_;
 };
 
-// Such a call in which the compiler of a driver runs.  While it runs, it makes static objects, and
-// at exit they are destroyed before this package is asked about threads in the runtime.  So the end
-// of the interpreter waits for these calls.
-class CompilerCall {
- public:
-  explicit CompilerCall(const char* what) noexcept;
-  ~CompilerCall();
-  CompilerCall(const CompilerCall&) = delete;
-
- private:
-  const RuntimeCall call_;
-};
-
-// Waits until no thread is in a compiler, for ten seconds at most.  From now on only the main
-// thread enters one; other threads stop there for ever.
-void end_compiler_calls() noexcept;
-
 // Whether this thread is in such a call, in which the runtime may hold the lock of a queue.
 bool is_in_runtime() noexcept;
 
