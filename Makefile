@@ -33,7 +33,7 @@ help:
 	@echo "make newest-compilers  the package with g++ of Debian sid, each file with its clang and libc++ (3 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
-	@echo "make test-engines   the weight transfer with the modules of vLLM $(VLLM); newest-engines: of the newest release"
+	@echo "make test-engines   adapters with the modules of vLLM $(VLLM) and LMCache $(LMCACHE); newest-engines: of the newest ones"
 	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
 	@echo "make distributions  build each distribution, and run its tests in an environment of its own (3 minutes)"
 	@echo "make nightly       test-long, test-engines, newest-engines, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
@@ -175,13 +175,17 @@ test-processes: setup
 	$(PIP) install --quiet --editable integrations/ray joblib
 	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest -n 2 tests/programs/processes $(PYTEST_OPTIONS)
 
-# Adapters of engines with the modules of their wheels (340 MB), without what these require. A release that has changed a
+# Adapters of engines with the modules of their wheels (360 MB), without what these require. A release that has changed a
 # name is reported with it.
 VLLM := 0.33.0
+LMCACHE := 0.5.6
+engine-modules = $$($(BIN)/python tests/support/engine_wheel.py $(1)$(if $(filter test-engines,$@),==$(2)))
 test-engines newest-engines: setup
-	$(PIP) install --quiet pydantic
-	folder=$$($(BIN)/python tests/support/engine_wheel.py vllm$(if $(filter test-engines,$@),==$(VLLM))) && \
+	$(PIP) install --quiet msgspec pydantic
+	folder=$(call engine-modules,vllm,$(VLLM)) && \
 		SYCL_EXT_VLLM=$$folder $(BIN)/python -m pytest integrations/vllm/tests $(PYTEST_OPTIONS)
+	folder=$(call engine-modules,lmcache,$(LMCACHE)) && \
+		SYCL_EXT_LMCACHE=$$folder $(BIN)/python -m pytest tests/programs/adapters/test_lmcache.py $(PYTEST_OPTIONS)
 
 # Each distribution in an environment of what it declares and nothing else, with its own tests. Packages of others are
 # linked from this environment.

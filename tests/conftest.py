@@ -37,6 +37,8 @@ from scheduling import scheduler  # noqa: E402
 if IS_CPU:
     folders = (environments.TESTS / "environments").iterdir()
     collect_ignore = [path for path in folders if path.is_dir()]
+    if "SYCL_EXT_LMCACHE" not in os.environ:
+        collect_ignore.append(environments.TESTS / "programs" / "adapters" / "test_lmcache.py")
     if not environments.NEO:
         collect_ignore += [
             environments.TESTS / "environments" / f"test_driver_{name}.py"

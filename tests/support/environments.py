@@ -45,6 +45,7 @@ PREFIXES = (
 #: And those among them that are about the tests.
 OURS = (
     "SYCL_EXT_FUZZ",
+    "SYCL_EXT_LMCACHE",
     "SYCL_EXT_LONG",
     "SYCL_EXT_NEO",
     "SYCL_EXT_POCL",

@@ -4,13 +4,13 @@
 import multiprocessing
 import sys
 
-import fake_lmcache
+import extended_lmcache
 import fake_torch
 import sycl_ext as sx
 
-from lmcache_wrapper import SyclIPCWrapper  # isort: skip (after the fake of its base)
-
-SyclIPCWrapper.library = "fake_torch"
+DeviceIPCWrapper = extended_lmcache.DeviceIPCWrapper
+SyclIPCWrapper = extended_lmcache.adapter.SyclIPCWrapper
+extended_lmcache.adapter.torch = fake_torch  # torch has no XPU here
 
 
 class Closed(SyclIPCWrapper):
@@ -21,14 +21,14 @@ class Closed(SyclIPCWrapper):
 
 def server(connection):
     """Open the cache, read a block, and fill another one."""
-    wrapper = fake_lmcache.DeviceIPCWrapper.Deserialize(connection.recv())
+    wrapper = DeviceIPCWrapper.Deserialize(connection.recv())
     print("arrived:", type(wrapper).__name__, wrapper.dtype, wrapper.shape, wrapper.stride)
     named = sx.device(f"uuid:{wrapper.device_uuid}")
     print("device by its UUID:", named is sx.device(sys.argv[1]))
     cache = wrapper.to_tensor()
     print("arrived:", cache.usm[0].tolist(), "same:", wrapper.to_tensor().usm.ptr == cache.usm.ptr)
     cache.usm[1].fill(7)
-    connection.send(fake_lmcache.DeviceIPCWrapper.Serialize(wrapper))
+    connection.send(DeviceIPCWrapper.Serialize(wrapper))
     wrapper.close()
     print("after close:", cache.usm[1].tolist())
 
@@ -40,22 +40,24 @@ def main(device):
     process.start()
     there.close()  # so that the pipe ends with the process
     blocks = sx.ipc.empty((3, 2, 2), "float16", device=device).fill(5)
-    # Memory of the CPU that processes share is not USM that a library can export.
-    cache = blocks if device == "cpu" else fake_torch.Tensor(blocks)
+    cache = fake_torch.Tensor(blocks)
     wrapper = SyclIPCWrapper.wrap(cache)
-    message = fake_lmcache.DeviceIPCWrapper.Serialize(wrapper)
+    message = DeviceIPCWrapper.Serialize(wrapper)
     print("message below 1000 bytes:", len(message) < 1000)
     here.send(message)
     answer = here.recv()
     process.join()
-    print("answer as small:", len(answer) == len(message))
-    answer = fake_lmcache.DeviceIPCWrapper.Deserialize(answer)
+    print("answer is the message:", answer == message)
+    answer = DeviceIPCWrapper.Deserialize(answer)
     print("here:", blocks.tolist())
     closed = Closed.wrap(cache).to_tensor()
     print("closed by another thread:", closed.usm.tolist() == blocks.tolist())
-    print(
-        "equal:", wrapper == answer, wrapper == SyclIPCWrapper.wrap(sx.ipc.empty(3, device=device))
-    )
+    other = SyclIPCWrapper.wrap(fake_torch.Tensor(sx.ipc.empty(3, device=device)))
+    print("equal:", wrapper == answer, wrapper == other)
+    try:
+        DeviceIPCWrapper.Deserialize(message.replace(b"nbytes\x18", b"nbytes\x17"))
+    except ValueError as error:
+        print("refused:", error)
     try:
         SyclIPCWrapper.wrap(fake_torch.Tensor(sx.zeros(3, usm_type="host", device=device)))
     except BufferError as error:
