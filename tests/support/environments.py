@@ -118,7 +118,10 @@ class Environment:
 
 
 #: Tests of the CPU device that take a GPU where there is one.
-ON_GPUS = tuple(f"../package/test_roundtrips.py::test_{name}" for name in ("tensors", "writes"))
+ON_GPUS = (
+    *(f"../package/test_roundtrips.py::test_{name}" for name in ("tensors", "writes")),
+    "../fuzz/test_generated_input.py",
+)
 #: Of the Level Zero GPUs, where another backend shares memory as well.
 OWN_HANDLES = "stand_in_gpu/test_own_handles.py"
 #: Everyday tests that also run without dpctl; those that name it are left out, and listed.
