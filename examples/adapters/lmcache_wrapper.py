@@ -3,7 +3,7 @@
 
 The engine wraps the tensors of its key-value cache, and sends them once. The server of LMCache
 opens them, and both use one memory. The file is meant as
-``lmcache/v1/platform/devices/xpu/ipc_wrapper.py``: the README beside it has the lines of LMCache
+``lmcache/v1/platform/devices/xpu/ipc_wrapper.py``: the README next to it has the lines of LMCache
 that name it.
 """
 
