@@ -32,7 +32,7 @@ def test_reported_defect_is_still_there(report, number, tmp_path):
         variables = environments.cpu()  # the only device with kernels of dpnp
     for _ in range(ATTEMPTS):
         done = subprocess.run(
-            [sys.executable, "-c", programs(report)[number]],
+            [sys.executable, "-u", "-c", programs(report)[number]],  # one may end without a flush
             env=kept() | variables,
             cwd=tmp_path,
             stdout=subprocess.PIPE,
