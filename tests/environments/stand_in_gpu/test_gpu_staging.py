@@ -23,7 +23,7 @@ def plan():
 
 def in_flight(adapter, copy):
     """The most commands that the device had at one time during a copy."""
-    adapter.fakegpu_set_delay_us(2000)
+    adapter.fakegpu_set_delay_us(50_000)  # longer than the host copies a block, on a busy machine
     adapter.fakegpu_most_in_flight()
     try:
         result = copy()
