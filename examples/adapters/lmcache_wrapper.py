@@ -30,8 +30,8 @@ class SyclIPCData(IPCData, tag="sycl"):  # type: ignore[call-arg,misc]
 class SyclIPCWrapper(DeviceIPCWrapper):  # type: ignore[misc]
     """A tensor of XPU for another process.
 
-    The process that wraps a tensor keeps the wrapper as long as others may open it. A wrapper that
-    was received keeps the memory open until `close`.
+    The process that wraps a tensor keeps the wrapper until the others have closed theirs: they are
+    not counted. A wrapper that was received keeps the memory open until `close`.
     """
 
     device_type: ClassVar[str] = "xpu"

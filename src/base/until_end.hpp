@@ -42,8 +42,8 @@ class UntilEnd {
     State* const state_;
   };
 
-  // Called with the interpreter's end.  Waits until the other threads have left, but not longer
-  // than that: they may wait for ever.
+  // Called when the interpreter begins to end.  Waits until the other threads have left, for
+  // `longest` at most: they may wait for ever.
   void end(std::chrono::seconds longest) {
     State& mine = state();
     mine.ending_thread = syscall(SYS_gettid);

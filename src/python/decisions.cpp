@@ -211,8 +211,9 @@ Decided decide_exchange(PyObject* x, const ExchangeRequest& request) {
   PyObject* const may_copy = request.copy == Py_False ? Py_False : Py_None;
   PyRef source = checked(import_object(x, {/*dlpack_only=*/false, /*in_place=*/true, may_copy}));
   const ArrayFacts facts = array_facts(tensor_of(source.get()));
-  if (may_leave_host(facts, request) && !hold(target->device_lookups))
+  if (may_leave_host(facts, request) && !hold(target->device_lookups)) {
     target = read_target(request);
+  }
   const auto copy = static_cast<std::uint64_t>(copy_of(request.copy));
   const std::uint64_t host_copy = request.host_copy == Py_True;
   const std::uint64_t key = key_of(facts) << 3 | copy << 1 | host_copy;

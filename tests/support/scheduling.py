@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,7 @@ def scheduler(config: Any, log: Any, group_of: Callable[[str], str | None]) -> A
                 if left:
                     self.workqueue[scope] = unit
             if crashed:
-                print(f"\n{node.gateway.id} ended with", _end_of(node.gateway._io.popen.wait()))
+                print(f"\n{node.gateway.id} {_end_of(node.gateway._io.popen)}")
             for other in self.assigned_work:
                 self._reschedule(other)
             return crashed
@@ -46,6 +47,10 @@ def scheduler(config: Any, log: Any, group_of: Callable[[str], str | None]) -> A
     return Scheduling(config, log)
 
 
-def _end_of(code: int) -> str:
-    """Return the signal that has ended a process, or its exit code."""
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+def _end_of(process: subprocess.Popen[bytes]) -> str:
+    """Say by which signal or exit code a process has ended."""
+    try:
+        code = process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        return "has closed its pipe, and is still running"
+    return f"ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"

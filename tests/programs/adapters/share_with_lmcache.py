@@ -27,7 +27,7 @@ def server(connection):
     print("device by its UUID:", named is sx.device(sys.argv[1]))
     cache = wrapper.to_tensor()
     print("arrived:", cache.usm[0].tolist(), "same:", wrapper.to_tensor().usm.ptr == cache.usm.ptr)
-    cache.usm[1].fill(7)
+    cache.usm[1, 0].fill(7)
     connection.send(DeviceIPCWrapper.Serialize(wrapper))
     wrapper.close()
     print("after close:", cache.usm[1].tolist())
@@ -39,8 +39,8 @@ def main(device):
     process = context.Process(target=server, args=(there,), daemon=True)
     process.start()
     there.close()  # so that the pipe ends with the process
-    blocks = sx.ipc.empty((3, 2, 2), "float16", device=device).fill(5)
-    cache = fake_torch.Tensor(blocks)
+    blocks = sx.ipc.empty((3, 4, 2), "float16", device=device).fill(5)
+    cache = fake_torch.Tensor(blocks.transpose(0, 2, 1))  # NHD over HND, for example
     wrapper = SyclIPCWrapper.wrap(cache)
     message = DeviceIPCWrapper.Serialize(wrapper)
     print("message below 1000 bytes:", len(message) < 1000)
@@ -51,11 +51,11 @@ def main(device):
     answer = DeviceIPCWrapper.Deserialize(answer)
     print("here:", blocks.tolist())
     closed = Closed.wrap(cache).to_tensor()
-    print("closed by another thread:", closed.usm.tolist() == blocks.tolist())
+    print("closed by another thread:", closed.usm.tolist() == cache.usm.tolist())
     other = SyclIPCWrapper.wrap(fake_torch.Tensor(sx.ipc.empty(3, device=device)))
     print("equal:", wrapper == answer, wrapper == other)
     try:
-        DeviceIPCWrapper.Deserialize(message.replace(b"nbytes\x18", b"nbytes\x17"))
+        DeviceIPCWrapper.Deserialize(message.replace(b"nbytes\x30", b"nbytes\x2f"))
     except ValueError as error:
         print("refused:", error)
     try:

@@ -29,15 +29,15 @@ def test_server_opens_the_cache_of_an_engine(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stdout
-    fives, sevens = [[5.0, 5.0]] * 2, [[7.0, 7.0]] * 2
+    fives, written = [[5.0] * 4] * 2, [[7.0] * 4, [5.0] * 4]
     assert [line for line in done.stdout.splitlines() if "LMCache" not in line] == [
         "message below 1000 bytes: True",
-        "arrived: SyclIPCWrapper torch.float16 (3, 2, 2) (4, 2, 1)",
+        "arrived: SyclIPCWrapper torch.float16 (3, 2, 4) (8, 1, 2)",
         "device by its UUID: True",
         f"arrived: {fives} same: True",
-        f"after close: {sevens}",
+        f"after close: {written}",
         "answer is the message: True",
-        f"here: {[fives, sevens, fives]}",
+        f"here: {[[[5.0, 5.0]] * 4, [[7.0, 5.0]] * 4, [[5.0, 5.0]] * 4]}",
         "closed by another thread: True",
         "equal: True False",
         "refused: the view exceeds the memory of the handle",
