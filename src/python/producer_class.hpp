@@ -11,7 +11,7 @@ inline constexpr const char* exchange_api_name = "dlpack_exchange_api";
 
 // Properties of a producer's class.
 struct ProducerClass {
-  // The first bits of Facts in sycl_ext/_protocols/producer_facts.py.
+  // The first bits of ProducerFacts in sycl_ext/_protocols/producer_facts.py.
   static constexpr long from_dlpack = 1, as_tensor = 2, shows_queue = 4, has_lazy_state = 8,
                         is_base = 16, has_table = 32, is_tensor = 64;
   long facts;

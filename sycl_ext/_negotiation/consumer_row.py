@@ -19,7 +19,7 @@ ALL = ("*",)  # every dtype
 
 
 class ArrayFacts(Protocol):
-    """The facts of an array that the limits of a library depend on: `_core.ArrayFacts`."""
+    """The facts of an array that the limits of a library depend on: some of `_core.ArrayFacts`."""
 
     @property
     def readonly(self) -> bool: ...

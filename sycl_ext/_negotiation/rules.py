@@ -104,8 +104,8 @@ _COLUMN = {None: 0, False: 1, True: 2}
 COPY_REQUESTED = "copy=True was requested"
 
 
-class Facts(Protocol):
-    """The facts of an array that a refusal names: `_core.ArrayFacts`."""
+class MemoryFacts(Protocol):
+    """The facts of its memory that a refusal names: two of `_core.ArrayFacts`."""
 
     @property
     def entry(self) -> int | None: ...
@@ -178,7 +178,7 @@ class Plan:
 def plan(
     row: Relation,
     copy: bool | None,
-    facts: Facts,
+    facts: MemoryFacts,
     device: DLDevice,
     *,
     by_consumer: bool = False,
@@ -223,7 +223,7 @@ def kind_of_copy(usm_type: str, available: tuple[str, ...], *, moves: bool = Tru
 
 
 def _refusal(
-    row: Relation, copy: bool | None, facts: Facts, device: DLDevice, by_consumer: bool
+    row: Relation, copy: bool | None, facts: MemoryFacts, device: DLDevice, by_consumer: bool
 ) -> Plan:
     why, route = row.value, f"from {_memory_text(facts)} to {_device_text(device)}"
     error: type[BufferError] = BufferError
@@ -253,7 +253,7 @@ def _refusal(
     return Plan(Route.REFUSE, reason, error)
 
 
-def _memory_text(facts: Facts) -> str:
+def _memory_text(facts: MemoryFacts) -> str:
     if facts.entry is None or facts.usm_type == "system":
         return "host memory"
     return f"{facts.usm_type!r} memory of device {facts.entry}"

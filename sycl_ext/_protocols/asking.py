@@ -14,7 +14,7 @@ from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, is_refusal
 from sycl_ext._negotiation.producers import class_name, why_withheld
 from sycl_ext._negotiation.ways_out import way_out_of
-from sycl_ext._protocols.producer_facts import Facts, facts_of
+from sycl_ext._protocols.producer_facts import ProducerFacts, facts_of
 from sycl_ext._protocols.trace import note
 
 Refusals: TypeAlias = list[Exception]
@@ -64,7 +64,7 @@ def ask_view(
 ) -> _core.TensorBase | None:
     """Return a view of the memory in its place; None: it was refused, or the device is unknown."""
     named = resolve(device)
-    if facts & Facts.MAY_WITHHOLD and _is_withheld(x, refusals):
+    if facts & ProducerFacts.MAY_WITHHOLD and _is_withheld(x, refusals):
         return None
     has_name = named.native is not None or named.is_host or named.may_be_host
     if device[0] != DeviceType.ONE_API and not has_name:
@@ -83,8 +83,8 @@ def ask_view(
     if capsule is _REFUSED:
         return None
     try:
-        readonly = bool(facts & Facts.IMMUTABLE)
-        base = x if may_be_base and facts & Facts.IS_BASE and not readonly else None
+        readonly = bool(facts & ProducerFacts.IMMUTABLE)
+        base = x if may_be_base and facts & ProducerFacts.IS_BASE and not readonly else None
         return _core.import_capsule(x, capsule, device, never_copy, readonly, queue, base)
     except BufferError as error:
         # Its memory is unknown to our driver, cannot be read, or is not there; the producer may
@@ -171,7 +171,7 @@ def ask_copy(
         return None
 
     def question() -> _core.TensorBase:
-        if facts_of(x) & Facts.MAY_WITHHOLD:
+        if facts_of(x) & ProducerFacts.MAY_WITHHOLD:
             _require_not_withheld(x)
         version = _core.DLPACK_VERSION
         capsule = _ask_for_capsule(x, max_version=version, dl_device=device, copy=copy)

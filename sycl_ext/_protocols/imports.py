@@ -20,7 +20,7 @@ from sycl_ext._negotiation.ways_out import way_out_of
 from sycl_ext._protocols.asking import Refusals, RejectedError, announced_device, ask_copy, ask_view
 from sycl_ext._protocols.host_arrays import from_buffer, from_ndarray, has_buffer, way_in
 from sycl_ext._protocols.moving import move
-from sycl_ext._protocols.producer_facts import Facts, facts_of
+from sycl_ext._protocols.producer_facts import ProducerFacts, facts_of
 from sycl_ext._protocols.several_devices import import_to_any
 from sycl_ext._protocols.tensors import is_tensor, strong
 from sycl_ext._protocols.usm_interface import from_usm_interface
@@ -65,7 +65,7 @@ Answer: TypeAlias = "_core.TensorBase | None"
 def take_tensor_or_capsule(run: Import) -> Answer:
     """Take a tensor or a capsule."""
     x = run.x
-    if run.facts & Facts.IS_TENSOR:
+    if run.facts & ProducerFacts.IS_TENSOR:
         as_it_is = run.in_place or x.entry_id is None
         return run.place(x if as_it_is else _core.as_usm(x))
     if is_capsule(x):
@@ -79,7 +79,7 @@ def read_description_first(run: Import) -> Answer:
 
     Of dpnp's arrays it is read later, because dpnp waits in it.
     """
-    if run.dlpack_only or run.facts & Facts.DLPACK_FIRST:
+    if run.dlpack_only or run.facts & ProducerFacts.DLPACK_FIRST:
         return None
     tensor = _described(run.x, run.facts)
     return None if tensor is None else run.place(tensor)
@@ -91,7 +91,7 @@ def read_numpy_subclass(run: Import) -> Answer:
     As a capsule of NumPy's, an array that is part of a cycle would never be freed: the garbage
     collector does not see the reference that the capsule has to the array.
     """
-    if not run.facts & Facts.IS_NDARRAY or type(run.x) is np.ndarray:
+    if not run.facts & ProducerFacts.IS_NDARRAY or type(run.x) is np.ndarray:
         return None
     return run.place(from_ndarray(run.x))
 
@@ -138,7 +138,7 @@ def ask_for_view(run: Import) -> Answer:
     view = run.view
     if view is None or not (view.readonly and view.ndim == 0):
         return None if view is None else run.place(view)
-    if run.facts & Facts.DLPACK_FIRST:
+    if run.facts & ProducerFacts.DLPACK_FIRST:
         writable = getattr(getattr(run.x, "flags", None), "writable", None)
         if writable is not None:
             return run.place(_core.view(view, 0, (), (), readonly=not writable))
@@ -155,7 +155,7 @@ def read_description(run: Import) -> Answer:
 
 def read_numpy_array(run: Import) -> Answer:
     """Read a NumPy array with a dtype or a flag that NumPy itself does not export."""
-    if run.announced is None or not run.facts & Facts.IS_NDARRAY:
+    if run.announced is None or not run.facts & ProducerFacts.IS_NDARRAY:
         return None
     return run.place(from_ndarray(run.x))
 
@@ -242,7 +242,7 @@ def _of_described_kind(tensor: _core.TensorBase, x: Any) -> _core.TensorBase:
 
 def _described(x: Any, facts: int) -> _core.TensorBase | None:
     """Return the memory that `x` describes in ``__sycl_usm_array_interface__``, if it does."""
-    if not facts & Facts.DESCRIBES:
+    if not facts & ProducerFacts.DESCRIBES:
         return None
     interface = getattr(x, "__sycl_usm_array_interface__", None)
     if interface is None:

@@ -13,7 +13,7 @@ from sycl_ext._negotiation.errors import REFUSALS
 from sycl_ext._negotiation.producers import definer, has_trait, inherits_trait
 
 
-class Facts(IntFlag):
+class ProducerFacts(IntFlag):
     """The known facts of a producer's class. The core reads the first seven (``ProducerClass``)."""
 
     FROM_DLPACK = auto()  # the core may ask for a view by DLPack
@@ -31,7 +31,13 @@ class Facts(IntFlag):
 
 
 #: Shortcuts past DLPack, which a class or an instance with DLPack methods of its own does not have.
-_SHORTCUTS = Facts.IS_BASE | Facts.HAS_TABLE | Facts.IS_TENSOR | Facts.DESCRIBES | Facts.IS_NDARRAY
+_SHORTCUTS = (
+    ProducerFacts.IS_BASE
+    | ProducerFacts.HAS_TABLE
+    | ProducerFacts.IS_TENSOR
+    | ProducerFacts.DESCRIBES
+    | ProducerFacts.IS_NDARRAY
+)
 
 #: The protocols of memory, and the methods by which a class defines each.
 DLPACK_METHODS = ("__dlpack__", "__dlpack_device__")
@@ -56,6 +62,7 @@ def facts_of_class(cls: type) -> int:
     # Not where a subclass describes its memory by a method of its own.
     owners = [definer(cls, name) for name in (*DLPACK_METHODS, DESCRIPTION_METHODS[0])]
     dlpack_first = all(owner and has_trait(owner, "waits_in_description") for owner in owners)
+    shows_queue = definer(cls, "sycl_queue") is not None or queues.is_torch_class(cls)
     lazy = [name for name in ("requires_grad", "is_conj", "is_neg") if definer(cls, name)]
     from_dlpack = (
         (method is not None or has_table)
@@ -64,18 +71,18 @@ def facts_of_class(cls: type) -> int:
         and (cls is np.ndarray or not is_ndarray)
     )
     facts = {
-        Facts.FROM_DLPACK: from_dlpack,
-        Facts.AS_TENSOR: from_dlpack and (dlpack_first or not describes),
-        Facts.SHOWS_QUEUE: definer(cls, "sycl_queue") is not None or queues.is_torch_class(cls),
-        Facts.HAS_LAZY_STATE: bool(lazy),
-        Facts.IS_BASE: is_ndarray or dlpack_first,
-        Facts.HAS_TABLE: has_table,
-        Facts.IS_TENSOR: dlpack is _core.TensorBase,
-        Facts.DLPACK_FIRST: dlpack_first,
-        Facts.IMMUTABLE: immutable,
-        Facts.MAY_WITHHOLD: may_withhold,
-        Facts.DESCRIBES: describes,
-        Facts.IS_NDARRAY: is_ndarray,
+        ProducerFacts.FROM_DLPACK: from_dlpack,
+        ProducerFacts.AS_TENSOR: from_dlpack and (dlpack_first or not describes),
+        ProducerFacts.SHOWS_QUEUE: shows_queue,
+        ProducerFacts.HAS_LAZY_STATE: bool(lazy),
+        ProducerFacts.IS_BASE: is_ndarray or dlpack_first,
+        ProducerFacts.HAS_TABLE: has_table,
+        ProducerFacts.IS_TENSOR: dlpack is _core.TensorBase,
+        ProducerFacts.DLPACK_FIRST: dlpack_first,
+        ProducerFacts.IMMUTABLE: immutable,
+        ProducerFacts.MAY_WITHHOLD: may_withhold,
+        ProducerFacts.DESCRIBES: describes,
+        ProducerFacts.IS_NDARRAY: is_ndarray,
     }
     all_facts = 0
     for fact, is_so in facts.items():
@@ -94,7 +101,7 @@ def facts_of(x: object) -> int:
         return facts
     if not own.keys().isdisjoint(DLPACK_METHODS):
         facts &= ~_SHORTCUTS
-    return facts | Facts.DESCRIBES if DESCRIPTION_METHODS[0] in own else facts
+    return facts | ProducerFacts.DESCRIBES if DESCRIPTION_METHODS[0] in own else facts
 
 
 def _is_not_overridden(cls: type, names: tuple[str, ...], by: type | None) -> bool:

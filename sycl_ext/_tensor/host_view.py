@@ -10,7 +10,7 @@ from sycl_ext import _core
 from sycl_ext._negotiation.arguments import check_order
 from sycl_ext._negotiation.dlpack import HOST, is_capsule
 from sycl_ext._protocols.plans import plan_for
-from sycl_ext._protocols.producer_facts import Facts, facts_of
+from sycl_ext._protocols.producer_facts import ProducerFacts, facts_of
 from sycl_ext._protocols.tensors import strong
 from sycl_ext._protocols.trace import note, traced
 from sycl_ext._tensor import pickling
@@ -73,7 +73,7 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     """Return a host view of any object, for the core's `host_view`."""
     x = strong(x)
     may_be_it = isinstance(x, HostView) and copy is not True and not x.reversed
-    if may_be_it and facts_of(x) & Facts.IS_TENSOR:
+    if may_be_it and facts_of(x) & ProducerFacts.IS_TENSOR:
         return x  # type: ignore[no-any-return]
     source = _core.find_memory(x, copy=copy)
     plan = plan_for(_core.array_facts(source), HOST, copy).check()
