@@ -83,8 +83,11 @@ PyRef value_now(const Lookup& lookup) {
 }
 
 bool holds(const Lookup& lookup) {
+  if (!lookup.asked) {
+    PyObject* const stored = stored_value(lookup);
+    return (stored ? stored : value_now(lookup).get()) == lookup.value.get();
+  }
   PyRef now = value_now(lookup);
-  if (!lookup.asked) return now.get() == lookup.value.get();
   if (PyCallable_Check(now.get())) now = checked(PyObject_CallNoArgs(now.get()));
   const int is_same = PyObject_RichCompareBool(now.get(), lookup.value.get(), Py_EQ);
   if (is_same < 0) throw PythonError();
@@ -97,7 +100,7 @@ bool holds(const Lookup& lookup) {
 struct Target {
   PyRef consumer, device, usm_type;  // kept, so that no other object gets their addresses
   PyRef object;                      // decisions.ReadTarget
-  int entries;                       // in the device table
+  int entries;                       // that had been added to the device table
   Lookups lookups, device_lookups;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Decision>> decisions;
 };
@@ -131,7 +134,7 @@ bool hold(const Lookups& lookups) {
 // a library that is called may raise, and its exception belongs to the exchanges with it.  So does
 // that of a key in a dictionary that cannot be compared.
 bool is_outdated(const Target& target) {
-  if (target.entries != entries_so_far()) return true;
+  if (target.entries != added_entries()) return true;
   for (const Lookup& lookup : target.lookups) {
     if (lookup.asked) continue;
     try {
@@ -158,7 +161,7 @@ void forget_old() {
 
 std::shared_ptr<Target> read_target(const ExchangeRequest& request) {
   auto target = std::make_shared<Target>();
-  target->entries = entries_so_far();  // read first, so that a new entry counts as later
+  target->entries = added_entries();  // read first, so that a new entry counts as later
   target->object = checked(PyObject_CallFunctionObjArgs(hooks.read_target, request.consumer,
                                                         request.device, request.usm_type, nullptr));
   if (is_true(attribute(target->object.get(), "kept"))) {
@@ -176,7 +179,7 @@ std::shared_ptr<Target> read_target(const ExchangeRequest& request) {
 std::shared_ptr<Target> target_of(const ExchangeRequest& request) {
   const std::shared_ptr<Target> known = line_of(request);
   if (known && known->consumer.get() == request.consumer && known->device.get() == request.device &&
-      known->usm_type.get() == request.usm_type && known->entries == entries_so_far() &&
+      known->usm_type.get() == request.usm_type && known->entries == added_entries() &&
       hold(known->lookups)) {
     return known;
   }

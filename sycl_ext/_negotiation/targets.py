@@ -54,11 +54,12 @@ class Target:
 
         Nothing that can change is read in another way, but for an `answer`.
         """
-        for name in path:
+        for name in map(sys.intern, path):  # so that a lookup compares no characters
             if holder is None:
                 break
             value = sys.modules.get(name) if holder is sys.modules else getattr(holder, name, None)
-            self.lookups.append(Lookup(holder, name, value))
+            if not any(known.holder is holder and known.name == name for known in self.lookups):
+                self.lookups.append(Lookup(holder, name, value))
             holder = value
         return holder
 

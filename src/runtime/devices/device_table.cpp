@@ -273,6 +273,11 @@ int entries_so_far() noexcept {
   return made ? made->size() : 0;
 }
 
+int added_entries() noexcept {
+  const Table* const made = the_table.made();
+  return made ? made->size() - made->root_count : 0;
+}
+
 const Entry* find_entry(int id) {
   const Table& entries = table();
   return id >= 0 && id < entries.size() ? &entries[id] : nullptr;

@@ -37,6 +37,8 @@ const Entry& entry_at(int id);
 const Entry* find_entry(int id);  // nullptr: no such entry
 // The number of entries so far.  It enumerates nothing, and cannot fail.
 int entries_so_far() noexcept;
+// The same without the root devices, which are listed before anything can depend on one of them.
+int added_entries() noexcept;
 
 // Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device.
 const Entry& default_entry();

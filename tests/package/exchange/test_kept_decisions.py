@@ -59,6 +59,20 @@ def test_kept_answer_runs_no_python_of_the_package(name, copy):
         assert samples.frames_of_ours(exchange, x, consumer) == []
 
 
+@pytest.mark.parametrize("array", ["np.zeros(3)", "dpnp.zeros(3, usm_type='shared')"])
+def test_first_answer_of_a_process_is_kept(array):
+    """The devices are listed in the first exchange, and that makes no kept answer old."""
+    frames = environments.python(f"""
+import dpnp, numpy as np, torch
+import samples
+import sycl_ext as sx
+
+sx.exchange({array}, torch)
+print(samples.frames_of_ours(sx.exchange, {array}, torch))
+""")
+    assert frames == "[]\n"
+
+
 def test_another_array_with_the_same_facts_asks_nothing():
     sx.exchange(usm(), np)
     for shape in ((5, 5), (7, 2)):
