@@ -2,7 +2,8 @@
 """Print the SYCL include folder, libsycl, and the DLPack include folder of the build environment.
 
 An isolated build environment is an overlay and not ``sys.prefix``, so the wheels are asked for
-their files; conda packages put theirs into the prefix.
+their files; conda packages put theirs into the prefix. Without either, it is the oneAPI of the
+machine: ``setvars.sh`` and its modules set $CMPLR_ROOT.
 """
 
 import importlib.metadata
@@ -14,7 +15,9 @@ from pathlib import Path
 def sycl_include() -> Path:
     """Return the folder that holds ``sycl/sycl.hpp``."""
     candidates = [Path(os.environ.get("CONDA_PREFIX", sys.prefix)), Path(sys.prefix)]
-    candidates += [Path(os.environ["PREFIX"])] if "PREFIX" in os.environ else []
+    candidates += [
+        Path(os.environ[name]) for name in ("PREFIX", "CMPLR_ROOT") if name in os.environ
+    ]
     found = [prefix / "include" for prefix in candidates]
     try:
         files = importlib.metadata.files("intel-sycl-rt") or []
@@ -25,7 +28,10 @@ def sycl_include() -> Path:
     for include in found:
         if (include / "sycl" / "sycl.hpp").exists():
             return include
-    sys.exit("sycl/sycl.hpp not found: install intel-sycl-rt (it carries the SYCL headers)")
+    sys.exit(
+        "sycl/sycl.hpp not found: install intel-sycl-rt (it carries the SYCL headers), or load the "
+        "machine's oneAPI (module load oneapi, or setvars.sh)"
+    )
 
 
 def dlpack_include() -> Path:

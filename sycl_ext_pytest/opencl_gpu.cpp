@@ -27,6 +27,10 @@
 #include <mutex>
 #include <vector>
 
+#ifndef CL_LAYER_PROPERTIES_LIST_END  // in headers before 2026.2
+using cl_layer_properties = cl_properties;
+#endif
+
 namespace {
 
 const cl_icd_dispatch* driver;  // the calls of the loader below this layer
@@ -184,10 +188,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, std::size_t r
   }
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(cl_uint, const cl_icd_dispatch* target,
-                                                          cl_uint* entries,
-                                                          const cl_icd_dispatch** table,
-                                                          const cl_layer_properties*) {
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint, const cl_icd_dispatch* target,
+                                            cl_uint* entries, const cl_icd_dispatch** table) {
   driver = target;
   ours.clGetDeviceIDs = get_device_ids;
   ours.clGetDeviceInfo = get_device_info;
@@ -195,6 +197,15 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(cl_uint, const cl_icd_
   *table = &ours;
   *entries = sizeof ours / sizeof ours.clGetPlatformIDs;
   return CL_SUCCESS;
+}
+
+// The loader of 2026.2 calls this one in place of that.
+CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count,
+                                                          const cl_icd_dispatch* target,
+                                                          cl_uint* entries,
+                                                          const cl_icd_dispatch** table,
+                                                          const cl_layer_properties*) {
+  return clInitLayer(count, target, entries, table);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clDeinitLayer(void) { return CL_SUCCESS; }

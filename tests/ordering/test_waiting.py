@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing waits with the GIL: not a block with pending work, not an order, not the end."""
 
+from pathlib import Path
+
 import pytest
 
 import environments
+from stand_in_build import compile_library, installed
 
 
 @pytest.mark.parametrize("holder", ["tensor", "capsule", "base"])
@@ -255,8 +258,11 @@ for copy in copies:
     )
 
 
-def test_work_before_a_dropped_block_is_flushed():
+def test_work_before_a_dropped_block_is_flushed(tmp_path):
     """OpenCL may leave commands where they are until somebody flushes or waits; nobody waits."""
+    header = installed("intel-sycl-rt", "include/CL/cl_layer.h")
+    source = Path(environments.HERE) / "extensions" / "flush_layer.cpp"
+    layer = compile_library(tmp_path / "libflush_layer.so", source, header)
     output = environments.python(
         """
 import dpctl, os, sycl_ext as sx, threading
@@ -279,9 +285,9 @@ gate.set()
 assert eventually(lambda: not _core._test.deferred_frees())
 os.write(1, b"=== freed\\n")
 """,
-        {**environments.cpu(), "SYCL_UR_TRACE": "2"},
+        {**environments.cpu(), "OPENCL_LAYERS": str(layer)},
     )
-    assert "---> urQueueFlush" in output.split("===")[1]
+    assert "---> clFlush" in output.split("===")[1]
 
 
 @pytest.mark.parametrize("room", [0, 8 << 10, 32 << 10])

@@ -5,10 +5,13 @@
 #include <sycl/backend.hpp>
 #include <sycl/detail/backend_traits_cuda.hpp>
 #include <sycl/detail/backend_traits_hip.hpp>
-#include <sycl/ext/intel/info/device.hpp>
 #include <sycl/ext/oneapi/backend/hip.hpp>
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
+
+#if __has_include(<sycl/ext/intel/info/device.hpp>)  // from 2026.0 on; before that in sycl.hpp
+#include <sycl/ext/intel/info/device.hpp>
+#endif
 
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/sycl/commands.hpp"

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
 #include <utility>
 
 #include "base/fork.hpp"
@@ -12,12 +11,8 @@
 #include "runtime/devices/level_zero.hpp"
 #include "runtime/memory/usm_pointers.hpp"
 #include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/older_headers.hpp"
 #include "runtime/sycl/runtime_call.hpp"
-
-// The older of two namespaces.  The runtimes 2026.0 to 2026.2 all have it, so a module that is
-// built with any of them runs with the others.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-namespace ipc = sycl::ext::oneapi::experimental::ipc_memory;
 
 namespace sycl_ext {
 
@@ -79,8 +74,7 @@ void release_ipc(void* state) {
 
 bool has_ipc(const Entry& entry) {
   return has_usm(entry, UsmKind::device) && sycl_call("asking for the aspects of a device", [&] {
-           return entry.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) &&
-                  shares_memory(entry);
+           return has_ipc_aspect(entry.sycl->device) && shares_memory(entry);
          });
 }
 

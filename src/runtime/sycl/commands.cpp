@@ -12,6 +12,7 @@
 #include "base/lock.hpp"
 #include "base/scope_exit.hpp"
 #include "base/waiting.hpp"
+#include "runtime/sycl/bug_opencl_flush.hpp"
 #include "runtime/sycl/bug_v1_failed_commands.hpp"
 
 namespace sycl_ext {
@@ -130,7 +131,7 @@ std::optional<std::string> failure_of(EventState& state, Clock::time_point begin
     } else if (!is_parents) {
       if (work_of(state, How::ask_under_lock) != Work::none) {
         const RuntimeCall brief("flushing a queue");
-        state.queue->queue.ext_oneapi_prod();
+        bug::flush(*state.queue);
       }
       if (!poll_command(state, begin)) return std::nullopt;
     }

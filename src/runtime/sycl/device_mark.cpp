@@ -3,14 +3,11 @@
 
 #include <memory>
 #include <string>
-#include <sycl/backend.hpp>
-#include <sycl/detail/backend_traits_opencl.hpp>
 #include <sycl/ext/oneapi/experimental/profiling_tag.hpp>
 #include <vector>
 
-#include "base/first_made.hpp"
 #include "runtime/sycl/bug_v1_profiling_tag.hpp"
-#include "runtime/sycl/runtimes.hpp"
+#include "runtime/sycl/opencl_queue.hpp"
 
 // A barrier of SYCL would be harmful here, and its answer wrong.  libsycl makes a barrier wait for
 // all host tasks of the queue, and makes everything that is submitted later wait for the barrier.
@@ -26,42 +23,10 @@ namespace sycl_ext {
 
 namespace {
 
-// The functions of OpenCL that a mark needs.  They are part of OpenCL 1.2, and the runtime itself
-// needs a later version.
-struct Functions {
-  // Not a marker: libintelocl crashes when another thread enqueues meanwhile.
-  decltype(clEnqueueBarrierWithWaitList)* enqueue_barrier;
-  decltype(clGetEventInfo)* get_event_info;
-  decltype(clReleaseCommandQueue)* release_queue;
-  decltype(clReleaseEvent)* release_event;
-
-  bool are_found() const noexcept {
-    return enqueue_barrier && get_event_info && release_queue && release_event;
-  }
-};
-
-Functions find_functions() noexcept {
-  return {
-      opencl_function<decltype(clEnqueueBarrierWithWaitList)>("clEnqueueBarrierWithWaitList"),
-      opencl_function<decltype(clGetEventInfo)>("clGetEventInfo"),
-      opencl_function<decltype(clReleaseCommandQueue)>("clReleaseCommandQueue"),
-      opencl_function<decltype(clReleaseEvent)>("clReleaseEvent"),
-  };
-}
-
-FirstMade<const Functions> the_functions;
-
-const Functions& opencl() { return the_functions.get(find_functions); }
-
 std::optional<sycl::event> mark_opencl(const QueueState& state) {
-  auto native = static_cast<cl_command_queue>(state.native.load(std::memory_order_acquire));
-  if (!native) {
-    native = sycl::get_native<sycl::backend::opencl>(state.queue);
-    state.native.store(native, std::memory_order_release);
-    opencl().release_queue(native);
-  }
   cl_event end = nullptr;
-  const cl_int failed = opencl().enqueue_barrier(native, 0, nullptr, &end);
+  const cl_int failed =
+      opencl().enqueue_barrier(native_queue(state.queue, &state.native), 0, nullptr, &end);
   if (failed != 0) {
     throw sycl::exception(sycl::make_error_code(sycl::errc::runtime),
                           "clEnqueueBarrierWithWaitList says " + std::to_string(failed));

@@ -5,7 +5,11 @@
 // makes a build slow.  No kernel is written in SYCL, so a plain C++ compiler builds this.
 #pragma once
 
+#if __has_include(<unified-runtime/ur_api.h>)
 #include <unified-runtime/ur_api.h>
+#else  // before 2026.0
+#include <ur_api.h>
+#endif
 
 #include <optional>
 #include <string>
@@ -21,6 +25,7 @@
 
 #include "base/error.hpp"
 #include "base/owner.hpp"
+#include "runtime/sycl/older_headers.hpp"
 
 namespace sycl_ext {
 
@@ -31,7 +36,7 @@ inline bool is_cuda_or_hip(std::optional<sycl::backend> backend) noexcept {
 // Whether the device uses the v1 adapter of Level Zero, which serves GPUs before Battlemage.
 inline bool is_level_zero_v1(const sycl::device& device) {
   return device.get_backend() == sycl::backend::ext_oneapi_level_zero &&
-         !device.has(sycl::aspect::ext_oneapi_per_event_profiling);
+         !has_per_event_profiling(device, sycl::aspect{});
 }
 
 // Whether a call has failed because the device is lost.  The adapters of CUDA and HIP have no error

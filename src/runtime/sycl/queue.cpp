@@ -10,6 +10,7 @@
 #include "base/host.hpp"
 #include "base/lock.hpp"
 #include "base/waiting.hpp"
+#include "runtime/sycl/bug_opencl_flush.hpp"
 #include "runtime/sycl/bug_v1_foreign_events.hpp"
 #include "runtime/sycl/commands.hpp"
 #include "runtime/sycl/device_mark.hpp"
@@ -267,7 +268,7 @@ Event Queue::marker() const {
         std::optional<sycl::event> all = mark(*state_);
         if (!all) return Event();
         const RuntimeCall call("flushing a queue");
-        sycl::queue(state_->queue).ext_oneapi_prod();
+        bug::flush(*state_);
         return Event(std::make_shared<EventState>(std::move(*all), state_));
       },
       state_->queue.get_backend());
@@ -356,7 +357,7 @@ Event Queue::begin(const void* to, std::size_t nbytes, const Submit& submit) con
   std::shared_ptr<EventState> copy = submit();
   locked_call("submitting a barrier", [&] {
     copy->end = state_->queue.ext_oneapi_submit_barrier();
-    state_->queue.ext_oneapi_prod();
+    bug::flush(*state_);
     look_at_commands(*state_);
   });
   copy->target = static_cast<const std::byte*>(to);
