@@ -118,8 +118,18 @@ def package(machine: Machine) -> Iterator[Finding]:
     ours = machine.went_wrong("import sycl_ext")
     for name, cure in UPGRADES.items():
         step = machine.went_wrong(f"import {name}")
-        if step is not None and not (ours and ours.detail == step.detail):
-            yield Finding(f"import {name} {how(step)}", step.detail, cure)
+        if step is None or (ours and ours.detail == step.detail):
+            continue
+        cause = step.detail
+        if minor_version(machine) and re.search(rf"libmkl_\S*: ({WRONG_LIBRARY})", cause):
+            cause = f"oneMKL is of another version than the SYCL runtime ({cause})"
+            cure = f'python -m pip install "mkl=={minor_version(machine)}.*" {name}'
+        yield Finding(f"import {name} {how(step)}", cause, cure)
+
+
+def minor_version(machine: Machine) -> str:
+    """Return the year and the number of the runtime that is installed: "2026.0"."""
+    return ".".join(machine.packages.get("intel-sycl-rt", "").split(".")[:2])
 
 
 def overriding(machine: Machine, folders: set[Path]) -> str:

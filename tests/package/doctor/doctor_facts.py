@@ -175,6 +175,10 @@ BROKEN = {
         "unset LD_LIBRARY_PATH"),
     "dpnp that kills": (fails("import dpnp", "SIGSEGV", "crashed"), "package", "SIGSEGV",
         "python -m pip install --upgrade dpnp dpctl"),
+    "oneMKL of another version": (fails("import dpnp",
+        "ImportError: /env/lib/libmkl_sycl_dft.so.6: undefined symbol: x"), "package",
+        "oneMKL is of another version than the SYCL runtime",
+        'python -m pip install "mkl==2026.2.*" dpnp'),
     "jax will bring a libsycl": (well(other_runtimes={"jax-oneapi-plugin 0.11.2":
         "libsycl-0a1b2c3d.so.8"}), "another-runtime", "share no queues and no contexts",
         "python -m pip install --upgrade jax-oneapi-plugin"),
