@@ -14,9 +14,11 @@ import sys
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-#: The libraries that the extension module needs, besides those that each Python has loaded. The
-#: linker looks for them in the folder of its RUNPATH, ``$ORIGIN/../../..``.
-NEEDED = ("libstdc++.so.6", "libgcc_s.so.1", "libsycl.so.9")
+#: The libraries that the extension module needs, besides the SYCL runtime and those that each
+#: Python has loaded. The linker looks for them in the folder of its RUNPATH, ``$ORIGIN/../../..``.
+NEEDED = ("libstdc++.so.6", "libgcc_s.so.1")
+#: The SYCL runtime: that of the wheels, and that of a module built against oneAPI 2025.3.
+RUNTIMES = ("libsycl.so.9", "libsycl.so.8")
 
 
 def prefix_of(site: str) -> str | None:
@@ -37,9 +39,21 @@ def candidates(name: str, package: str = PACKAGE) -> list[str]:
     prefixes = dict.fromkeys((prefix_of(os.path.dirname(package)), sys.prefix))
     folders = [os.path.join(prefix, "lib") for prefix in prefixes if prefix]
     named = filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
-    folders += [folder for folder in named if os.path.exists(os.path.join(folder, NEEDED[-1]))]
+    folders += filter(has_runtime, named)
     paths = (os.path.join(folder, name) for folder in folders)
     return [path for path in paths if os.path.exists(path)]
+
+
+def has_runtime(folder: str) -> bool:
+    """Return whether a folder has a SYCL runtime."""
+    return any(os.path.exists(os.path.join(folder, name)) for name in RUNTIMES)
+
+
+def runtime_of(module: str) -> str:
+    """Return the SYCL runtime that an extension module is linked to."""
+    with open(module, "rb") as file:
+        content = file.read()
+    return next((name for name in RUNTIMES if name.encode() in content), RUNTIMES[0])
 
 
 def require_folder(package: str = PACKAGE) -> None:
@@ -109,15 +123,15 @@ def load_runtime(module: str) -> None:
         return
     package = os.path.dirname(os.path.abspath(spec.origin))
     folder = os.path.dirname(os.path.dirname(os.path.dirname(package)))
-    runtime = os.path.join(folder, NEEDED[-1])
     why = f"{folder} is not the folder of an environment (lib/python3.*/site-packages)"
     if prefix_of(os.path.dirname(package)) is not None:
-        why = distrust(runtime, package)
-    if not why and os.path.exists(runtime):
+        reasons = (distrust(os.path.join(folder, name), package) for name in RUNTIMES)
+        why = next(filter(None, reasons), "")
+    if not why and has_runtime(folder):
         return
     import ctypes
 
-    for name in NEEDED:
+    for name in (*NEEDED, runtime_of(spec.origin)):
         path = find(name, package)
         try:
             ctypes.CDLL(name)  # where it is, or from LD_LIBRARY_PATH or the system

@@ -28,6 +28,6 @@ hiddenimports = [
     *collect_submodules("dpctl", filter=lambda name: ".tests" not in name),
 ]
 binaries = [
-    *((path, ".") for path in with_files(prefix.NEEDED[-1], OF_THE_RUNTIME)),
+    *((path, ".") for path in with_files(prefix.RUNTIMES[0], OF_THE_RUNTIME)),
     *((path, "lib") for path in with_files(icd.DRIVER, OF_THE_DRIVER)),
 ]
