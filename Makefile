@@ -22,7 +22,7 @@ FUZZ_SECONDS ?= 600
 .PHONY: help demo setup lint lint-workflows architecture graph test test-left-out test-long test-interop test-processes
 .PHONY: test-engines newest-engines neo neo-long newest-compilers distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
-.PHONY: kernels hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
+.PHONY: runtimes kernels hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
@@ -36,7 +36,8 @@ help:
 	@echo "make test-engines   adapters with the modules of vLLM $(VLLM) and LMCache $(LMCACHE); newest-engines: of the newest ones"
 	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
 	@echo "make distributions  build each distribution, and run its tests in an environment of its own (3 minutes)"
-	@echo "make nightly       test-long, test-engines, newest-engines, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
+	@echo "make runtimes      everyday tests with each SYCL runtime that other packages pin, and a build against oneAPI 2025.3 (15 minutes)"
+	@echo "make nightly       test-long, test-engines, newest-engines, runtimes, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/develop/benchmarks.md with its plots, docs/develop/scaling.md (7 minutes)"
 	@echo "make hardware      examine a SYCL GPU; writes build/hardware/hardware.md, a report to be passed on"
@@ -193,9 +194,13 @@ distributions: setup
 	$(PIP) install --quiet --editable integrations/ray
 	$(BIN)/python tests/programs/distributions/run.py $(PYTEST_OPTIONS)
 
+# One wheel with each of the SYCL runtimes that other packages pin; and the sources built against oneAPI 2025.3.
+runtimes: setup
+	$(BIN)/python tests/programs/runtimes/run.py $(PYTEST_OPTIONS)
+
 # Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md lists the properties that only they test.
 # After a failure the others run.
-NIGHTLY := test-long test-engines newest-engines neo-long afternoon release-dry-run tsan soak fuzz fuzz-python
+NIGHTLY := test-long test-engines newest-engines runtimes neo-long afternoon release-dry-run tsan soak fuzz fuzz-python
 nightly:
 	SYCL_EXT_REQUIRE_ALL=1 $(MAKE) --keep-going $(NIGHTLY) FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
 NIGHTLY_FUZZ_SECONDS ?= 300

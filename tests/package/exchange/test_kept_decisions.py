@@ -67,8 +67,9 @@ import dpnp, numpy as np, torch
 import samples
 import sycl_ext as sx
 
-sx.exchange({array}, torch)
-print(samples.frames_of_ours(sx.exchange, {array}, torch))
+x = {array}
+sx.exchange(x, torch)
+print(samples.frames_of_ours(sx.exchange, x, torch))
 """)
     assert frames == "[]\n"
 

@@ -12,18 +12,14 @@ wheels, compares their requirements with what is there, and uses no index.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import venv
 import zipfile
-from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +38,10 @@ BUILD = ROOT / "build" / "distributions"
 AT_ONCE = 2
 PREFIXES = ("OCL_ICD_", "ONEAPI_", "PYTHON", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "LD_")
 
-sys.path.insert(0, str(ROOT / "tests" / "interop"))
+sys.path[:0] = [str(ROOT / "tests" / "interop"), str(ROOT / "tests" / "support")]
 
 from install import make_wheel, pip  # noqa: E402
+from linked_packages import collect_failed, make_environment, pip_in  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -146,64 +143,6 @@ def declared(ours: Ours) -> list[str]:
     return [*about["project"]["dependencies"], *own, *ours.more]
 
 
-def closure(requirements: Iterable[str]) -> Iterator[Distribution]:
-    """Yield the installed packages of others that requirements need, and what those need."""
-    waiting = [(Requirement(wanted_requirement), "") for wanted_requirement in requirements]
-    seen: set[tuple[str, str]] = set()
-    while waiting:
-        requirement, extra = waiting.pop()
-        name = canonicalize_name(requirement.name)
-        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
-            continue
-        for wanted in ("", *requirement.extras):
-            if (name, wanted) in seen:
-                continue
-            seen.add((name, wanted))
-            try:
-                package = distribution(name)
-            except PackageNotFoundError:
-                sys.exit(f"{requirement} is declared, and not in {sys.prefix}: make setup")
-            waiting += [
-                (Requirement(wanted_requirement), wanted)
-                for wanted_requirement in package.requires or []
-            ]
-            if not wanted and name not in DISTRIBUTIONS:
-                yield package
-
-
-def is_script(program: Path) -> bool:
-    """Return whether a program names its interpreter."""
-    with program.open("rb") as file:
-        return file.read(2) == b"#!"
-
-
-def link(package: Distribution, site: Path) -> None:
-    """Put the files of a package into another environment, except scripts for this Python."""
-    for file in package.files or []:
-        source, target = Path(str(package.locate_file(file))), Path(os.path.normpath(site / file))
-        if not source.is_file() or (target.parent.name == "bin" and is_script(source)):
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.exists():  # a folder of several packages may have it
-            os.link(source, target)
-
-
-def make_environment(name: str) -> Path:
-    """Make an environment with the packages of others, and return its Python."""
-    folder = BUILD / "environments" / name
-    venv.create(folder, clear=True, symlinks=True)
-    (site,) = folder.glob("lib/python3*/site-packages")
-    for package in closure(declared(DISTRIBUTIONS[name])):
-        link(package, site)
-    return folder / "bin" / "python"
-
-
-def pip_in(python: Path, command: str, *arguments: str | Path) -> None:
-    """Let pip install or uninstall distributions of ours; it uses no index."""
-    options = [sys.executable, "-m", "pip", "--python", python, command, "--quiet"]
-    subprocess.run([*options, "--disable-pip-version-check", *arguments], check=True)
-
-
 # ---- the wheels ----------------------------------------------------------------------------------
 
 
@@ -237,7 +176,10 @@ def check_wheels(wheels: Path) -> None:
 
 def run(name: str, wheels: Path, arguments: list[str]) -> bool:
     """Install a distribution, use it, and uninstall it; return whether everything worked."""
-    ours, python = DISTRIBUTIONS[name], make_environment(name)
+    ours = DISTRIBUTIONS[name]
+    python = make_environment(
+        BUILD / "environments" / name, declared(ours), lambda package: package not in DISTRIBUTIONS
+    )
     scratch = BUILD / "scratch" / name
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -294,17 +236,6 @@ def first_example(page: Path) -> str:
     return block[1] if block else ""
 
 
-def collect_failed() -> None:
-    """Put the failed tests of all environments where those of this checkout are (.ci/run)."""
-    failed: dict[str, bool] = {}
-    for file in BUILD.glob("caches/*/v/cache/lastfailed"):
-        failed |= json.loads(file.read_text())
-    if failed:
-        target = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(failed))
-
-
 def main(arguments: list[str]) -> int:
     """Build and check everything; a failure does not keep the others from running."""
     wheels = BUILD / "wheels"
@@ -312,7 +243,7 @@ def main(arguments: list[str]) -> int:
     check_wheels(wheels)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         passed = list(pool.map(lambda name: run(name, wheels, arguments), DISTRIBUTIONS))
-    collect_failed()
+    collect_failed((BUILD / "caches").glob("*"))
     return int(not all(passed))
 
 
