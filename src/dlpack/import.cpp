@@ -97,6 +97,9 @@ Imported import_managed(Managed* managed, ImportOptions options) {
            managed->version.major, ".", managed->version.minor, "; this package reads version ",
            dlpack_version.major, ".x: make the capsule with max_version=(1, 0)");
     }
+    static_assert(dlpack_version.minor == 3,
+                  "read each flag of the newer version here, write it in export.cpp, and add it to "
+                  "structs.py and must_producer.py of the conformance kit");
     readonly = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
     copied = (managed->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
     if (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) {

@@ -57,15 +57,18 @@ ArrayFacts array_facts(const Tensor& tensor) noexcept {
 std::uint64_t key_of(const ArrayFacts& facts) noexcept {
   static_assert(usm_kind_count <= 1 << 2 && dtypes.size() <= 1 << 6 && max_ndim < 1 << 7 &&
                 most_entries < 1 << 17 && ArrayFacts::max_alignment < 1 << 15);
+  // All are named, so that a new one does not compile until the key has it.  The root device and
+  // its default context follow from the entry.
+  [[maybe_unused]] const auto& [entry, root, kind, default_context, on_host, host_reachable,
+                                readonly, reversed] = static_cast<const MemoryFacts&>(facts);
   Packed packed;
-  // The root device and its default context follow from the entry.
-  packed.add(static_cast<std::uint64_t>(facts.entry + 1), 17);
-  packed.add(static_cast<std::uint64_t>(facts.kind), 2);
+  packed.add(static_cast<std::uint64_t>(entry + 1), 17);
+  packed.add(static_cast<std::uint64_t>(kind), 2);
   packed.add(static_cast<std::uint64_t>(facts.dtype - dtypes.data()), 6);
   packed.add(static_cast<std::uint64_t>(facts.ndim), 7);
   packed.add(static_cast<std::uint64_t>(__builtin_ctz(facts.alignment)), 4);
-  for (const bool fact : {facts.on_host, facts.host_reachable, facts.readonly, facts.reversed,
-                          facts.c_contiguous, facts.f_contiguous, facts.empty, facts.own_queue}) {
+  for (const bool fact : {on_host, host_reachable, readonly, reversed, facts.c_contiguous,
+                          facts.f_contiguous, facts.empty, facts.own_queue}) {
     packed.add(fact, 1);
   }
   return packed.all();

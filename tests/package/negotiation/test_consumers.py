@@ -40,6 +40,12 @@ def test_every_field_is_read_and_some_row_has_another_value(field):
     assert any(value != default for value in values)
 
 
+def test_limits_and_conditions_name_fields():
+    named = {name for row in CONSUMERS for name in row.configured}
+    named |= {name for function in FUNCTIONS for name in function.limits}
+    assert named <= {*FIELDS, "reason"}
+
+
 @pytest.mark.parametrize(
     ("habit", "memory", "words"),
     [
