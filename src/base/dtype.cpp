@@ -29,10 +29,10 @@ const DType& dtype_from_dlpack(DLDataType wanted) {
     if (wanted.code == dtype.code && wanted.bits == dtype.bits && wanted.lanes == 1) return dtype;
   }
   const char* bytes =
-      wanted.bits < 8 ? "pass its bytes, such as tensor.view(torch.uint8) of torch, or " : "";
+      wanted.bits < 8 ? "pass its bytes, such as tensor.view(torch.uint8) in torch, or " : "";
   fail(Error::Kind::buffer, "the producer's DLPack dtype (code ", int{wanted.code}, ", bits ",
        int{wanted.bits}, ", lanes ", wanted.lanes, ") is not supported; ", bytes,
-       "convert it on the producer's side to one of ", all_names());
+       "convert it in the producer's library to one of ", all_names());
 }
 
 }  // namespace sycl_ext

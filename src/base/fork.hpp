@@ -38,9 +38,9 @@ template <class IsCpu>
 void require_not_forked(const IsCpu& is_cpu) {
   if (!is_forked_child() || is_cpu()) return;
   fail(Error::Kind::runtime,
-       "this process was forked after its parent had used a SYCL device, and GPUs do not work in a "
-       "forked child; start processes with the 'spawn' or 'forkserver' method, or copy to the host "
-       "before the fork");
+       "this process was forked after its parent had used a SYCL device, and a forked child cannot "
+       "use a GPU; use the 'spawn' or 'forkserver' start method, or copy to the host before the "
+       "fork");
 }
 
 }  // namespace sycl_ext

@@ -10,8 +10,7 @@ namespace sycl_ext {
 
 Layout::Layout(int ndim) : ndim_(ndim), inline_{} {
   if (ndim < 0 || ndim > max_ndim) {
-    fail(Error::Kind::value, "an array of ", ndim, " dimensions; it must have between 0 and ",
-         max_ndim);
+    fail(Error::Kind::value, "ndim is ", ndim, "; it must be between 0 and ", max_ndim);
   }
   if (ndim > inline_ndim) heap_.resize(2 * std::size_t(ndim));
 }
@@ -20,7 +19,7 @@ Layout read_layout(int ndim, const std::int64_t* shape, Order order, std::size_t
                    const std::int64_t* strides) {
   Layout layout(ndim);
   if (ndim > 0 && !shape) {
-    fail(Error::Kind::value, "an array of ", ndim, " dimensions has a NULL shape");
+    fail(Error::Kind::value, "shape is NULL, but the array has ", ndim, " dimensions");
   }
   // Zero lengths count as one here, so that the strides of an empty array stay meaningful.  The
   // bytes of a broadcast array are counted as well: they can overflow inside a small extent.
@@ -36,9 +35,8 @@ Layout read_layout(int ndim, const std::int64_t* shape, Order order, std::size_t
     std::int64_t nbytes;
     if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride) ||
         __builtin_mul_overflow(stride, static_cast<std::int64_t>(itemsize), &nbytes)) {
-      fail(Error::Kind::value, "an array of this shape with ", itemsize,
-           " bytes per element does not fit into the address space; shape[", axis, "] is ",
-           shape[axis]);
+      fail(Error::Kind::value, "an array of this shape, with ", itemsize,
+           " bytes per element, exceeds the address space; shape[", axis, "] is ", shape[axis]);
     }
   }
   return layout;

@@ -87,7 +87,7 @@ void look_for_signals() {
   if (process_generation == process) return;
   fail(Error::Kind::runtime,
        "a signal handler forked this process during a wait, which only the parent can continue; "
-       "end the child in the handler (os._exit), or fork elsewhere");
+       "exit the child in the handler (os._exit), or fork outside the handler");
 }
 
 WaitSlice::WaitSlice() noexcept : takes_signals_(is_interruptible()) {

@@ -20,7 +20,7 @@ Layout layout_of(const DLTensor& dl, std::size_t itemsize) {
   try {
     return read_layout(dl.ndim, dl.shape, Order::c, itemsize, dl.strides);
   } catch (const Error& error) {
-    fail(Error::Kind::buffer, "the producer's array cannot be read: ", error.what());
+    fail(Error::Kind::buffer, "the producer's array is invalid: ", error.what());
   }
 }
 
@@ -38,19 +38,18 @@ bool are_one_place(DLDevice a, DLDevice b) {
 [[noreturn]] void refuse(DLDevice device, const NamedDevice& named) {
   if (named.may_be_host) {
     fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
-         ", pinned or managed memory, but the host cannot read it at that address; ask the "
+         ", which means pinned or managed memory, but the host cannot read its address; ask the "
          "producer for a host copy");
   }
   if (static_cast<int>(device.device_type) == kDLOneAPI) {
     fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
-         ", which does not exist here (", entry_count(),
+         ", but this process has no such device (the device table has ", entry_count(),
          " entries); if the libraries number devices differently, check ONEAPI_DEVICE_SELECTOR and "
          "ZE_FLAT_DEVICE_HIERARCHY");
   }
-  fail(
-      Error::Kind::buffer, "the producer's array is on device ", device_text(device),
-      "; only kDLCPU (1), kDLOneAPI (14), and CUDA and ROCm devices that SYCL lists are exchanged; "
-      "ask the producer for a host copy");
+  fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
+       "; sycl_ext supports only kDLCPU (1), kDLOneAPI (14), and the CUDA and ROCm devices that "
+       "SYCL lists; ask the producer for a host copy");
 }
 
 // A view of an export of this package that a third party returned.
@@ -63,7 +62,7 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
                             named.kind.value_or(memory->kind) == memory->kind;
   if (named.is_host ? !host_accessible(memory->kind, entry) : !is_its_label) {
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
-         ", where its memory cannot be reached; ask the producer for a copy on that device");
+         ", but its memory is not accessible there; ask the producer for a copy on that device");
   }
   if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
     data = memory->data;
@@ -94,8 +93,8 @@ Imported import_managed(Managed* managed, ImportOptions options) {
     // With another major version, nothing but the deleter may be touched.
     if (managed->version.major != dlpack_version.major) {
       fail(Error::Kind::buffer, "the producer's capsule has DLPack version ",
-           managed->version.major, ".", managed->version.minor, "; this package reads version ",
-           dlpack_version.major, ".x: make the capsule with max_version=(1, 0)");
+           managed->version.major, ".", managed->version.minor, ", but sycl_ext supports version ",
+           dlpack_version.major, ".x; request the capsule with max_version=(1, 0)");
     }
     static_assert(dlpack_version.minor == 3,
                   "read each flag of the newer version here, write it in export.cpp, and add it to "
@@ -105,7 +104,7 @@ Imported import_managed(Managed* managed, ImportOptions options) {
     if (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) {
       fail(Error::Kind::buffer,
            "the producer's array has a padded sub-byte dtype, which is not supported; convert it "
-           "on the producer's side to a dtype of whole bytes, such as int8");
+           "in the producer's library to a whole-byte dtype, such as int8");
     }
   }
   const DLTensor& dl = managed->dl_tensor;

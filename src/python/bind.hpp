@@ -54,8 +54,8 @@ inline Dims read_dims(const py::sequence& values) {
   try {
     return values.cast<Dims>();
   } catch (const py::cast_error&) {
-    fail(Error::Kind::value, "the lengths or strides ", std::string(py::str(values)),
-         " do not fit into 64 bits");
+    fail(Error::Kind::value, "the shape or strides ", std::string(py::str(values)),
+         " do not fit in 64-bit integers");
   }
 }
 

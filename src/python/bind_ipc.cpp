@@ -24,7 +24,10 @@ struct Described {
   const bool readonly;
 
   Tensor in(const Memory& memory, const ByteRange& block) const {
-    if (offset > block.nbytes) fail(Error::Kind::value, "offset is ", offset, " of ", block.nbytes);
+    if (offset > block.nbytes) {
+      fail(Error::Kind::value, "offset is ", offset, ", but the block has ", block.nbytes,
+           " bytes");
+    }
     Tensor tensor{memory, block.begin + offset, &dtype, layout, readonly, false};
     require_inside(Error::Kind::buffer, block, tensor.data, layout, dtype.itemsize());
     return tensor;
@@ -85,8 +88,9 @@ void bind_ipc(py::module_& m) {
         std::byte* const begin = byte_range(own).begin;
         const auto left = static_cast<std::size_t>(memory->data + memory->nbytes - begin);
         if (nbytes > left) {
-          fail(Error::Kind::buffer, "this process made the handle, and its memory has ", left,
-               " bytes; ", nbytes, " were requested: pass the shape and dtype of the array");
+          fail(Error::Kind::buffer, "the memory of this handle, which this process made, has ",
+               left, " bytes, but ", nbytes,
+               " were requested; pass the shape and dtype of the array");
         }
         return array.in(memory, {begin, nbytes});
       },

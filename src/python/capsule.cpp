@@ -56,7 +56,7 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
   if (!managed || !read_process_memory(managed, image.data(), nbytes)) {
     fail(Error::Kind::value, "there is no managed tensor at address ",
          reinterpret_cast<std::uintptr_t>(managed),
-         ": nothing readable is there; pass the address of a live DLManagedTensor or "
+         ", which is not readable; pass the address of a live DLManagedTensor or "
          "DLManagedTensorVersioned");
   }
   return versioned ? wrap(static_cast<DLManagedTensorVersioned*>(managed))

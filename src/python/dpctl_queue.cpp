@@ -196,7 +196,7 @@ void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events) {
     return false;
   };
   if (with_gil(ask, [] { return !python_is_alive(); })) return;
-  fail(Error::Kind::runtime, "dpctl did not return the pending work of a queue");
+  fail(Error::Kind::runtime, "dpctl returned no events for the pending work of a queue");
 }
 
 Queue cached_queue_of_dpctl(const Entry& entry) {
@@ -207,13 +207,15 @@ Queue cached_queue_of_dpctl(const Entry& entry) {
     const PyRef object = checked(PyObject_CallFunction(hooks.queue_of_dpctl, "i", entry.id));
     if (object.get() == Py_None) return Queue();
     Queue queue = queue_of_dpctl(object.get());
-    if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
+    if (!queue) {
+      fail(Error::Kind::runtime, "dpctl.get_device_cached_queue did not return a SyclQueue");
+    }
     return queue;
   };
   return with_gil(fetch, [&]() -> Queue {
     if (entry.fetched_queue()) return Queue();
     fail(Error::Kind::runtime, "dpctl returned no queue for device ", entry.id, " ('", entry.name,
-         "'), or the interpreter has ended");
+         "'), or the interpreter is shutting down");
   });
 }
 

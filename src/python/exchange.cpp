@@ -52,9 +52,8 @@ void require_same_memory(PyObject* array, PyObject* handed) {
     return;
   }
   if (tensor_of(memory.get()).data == tensor.data) return;
-  fail(Error::Kind::copy_refused, "copy=False, but the ", Py_TYPE(array)->tp_name,
-       " that the consumer returned is a copy of its argument; pass copy=None, or an importing "
-       "function that returns views");
+  fail(Error::Kind::copy_refused, "copy=False, but the consumer returned a copy of its argument (",
+       Py_TYPE(array)->tp_name, "); pass copy=None, or a function that returns a view");
 }
 
 PyObject* exchange(PyObject* x, const ExchangeRequest& request) {

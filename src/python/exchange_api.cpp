@@ -29,7 +29,7 @@ Tensor make_like(const DLTensor& prototype) {
     return make_tensor(*named.entry, named.kind.value_or(UsmKind::device), dtype, layout);
   }
   if (type == kDLOneAPI) entry_at(id);  // raises an error that lists the entries
-  fail(Error::Kind::buffer, "sycl_ext cannot allocate on the device (", type, ", ", id,
+  fail(Error::Kind::buffer, "sycl_ext cannot allocate on device (", type, ", ", id,
        "); (1, 0) is the host, and sycl_ext.devices() lists the SYCL devices");
 }
 
@@ -51,8 +51,8 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
   } catch (const PythonError&) {  // the caller does not look for it
     PyErr_WriteUnraisable(Py_None);
     tell(Error::Kind::memory,
-         "the allocation ended with a Python exception, of the callback of sycl_ext.memory.limit "
-         "or of a signal handler; sys.unraisablehook has it");
+         "the allocation failed with a Python exception from the callback of sycl_ext.memory.limit "
+         "or from a signal handler, which was reported to sys.unraisablehook");
   } catch (...) {
     tell_exception(tell);
   }
@@ -73,7 +73,7 @@ Shared shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
   if (!has_our_dlpack(object)) {
     fail(Error::Kind::buffer, "the class ", Py_TYPE(object)->tp_name,
-         " has DLPack methods of its own, which the C exchange table would not call; pass "
+         " overrides DLPack methods, which the C exchange API would not call; pass "
          "from_dlpack(x)");
   }
   const Route announced = route_of(tensor, Destination::announced, Copy::if_needed);
@@ -82,12 +82,13 @@ Shared shareable(PyObject* object) {
   if (route_of(tensor, Destination::host, Copy::never) == Route::host_view) {
     return {tensor, {kDLCPU, 0}};
   }
-  fail(Error::Kind::buffer, "the '", usm_kind_name(tensor.memory->kind),
-       "' memory is not bound to the default context of its device, and the host cannot read a "
-       "view of it (",
+  fail(Error::Kind::buffer, "the tensor can be exported only as a copy, because its '",
+       usm_kind_name(tensor.memory->kind),
+       "' memory is not bound to the default context of its device, and cannot be viewed on the "
+       "host (",
        tensor.host_accessible() ? "a stride is negative" : "it is device memory",
-       "), so it can be exported only as a copy; pass x.to_device(",
-       tensor.memory->entry ? tensor.memory->entry->root_id : 0, ", copy=True)");
+       "); pass x.to_device(", tensor.memory->entry ? tensor.memory->entry->root_id : 0,
+       ", copy=True)");
 }
 
 // Orders all work on the memory before later work of the consumer.  The table itself promises no

@@ -136,7 +136,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
     const Allocation& memory = *tensor.memory;
     if (!memory.entry) {
       fail(Error::Kind::type, "an object of type ", Py_TYPE(object)->tp_name,
-           " is host memory, which has no SYCL device; pass sycl_ext.as_tensor(x)");
+           " is in host memory, so it has no SYCL device; pass sycl_ext.as_tensor(x)");
     }
     memory.fetch_queues();
     order_after(queue_for_views(memory), tensor.memory);

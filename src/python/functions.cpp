@@ -146,8 +146,8 @@ PyObject* exchange_one(PyObject*, const Call& call) {
   const ExchangeRequest request = read_exchange(signature.read(call));
   if (request.consumer == Py_None) {
     fail(Error::Kind::type,
-         "consumer is None; pass a module with from_dlpack, a callable of one argument, or a "
-         "device");
+         "consumer is None; pass a module with from_dlpack, a callable that takes one argument, "
+         "or a device");
   }
   return exchange(call.args[0], request);
 }
@@ -297,8 +297,7 @@ int read_shape(PyObject* object, std::int64_t* shape) {
 template <bool zero>
 PyObject* make_new(PyObject*, const Call& call) {
   constexpr const char* hint =
-      "; the shape is one argument, a tuple such as (2, 3, 4), and usm_type, device and order are "
-      "keywords";
+      "; pass the shape as one tuple, such as (2, 3, 4), and usm_type, device and order by keyword";
   static const Signature<5> signature{zero ? "zeros" : "empty",
                                       interned("shape", "dtype", "usm_type", "device", "order"),
                                       0,

@@ -45,7 +45,7 @@ void require_buffer_request(const Tensor& tensor, int flags) {
   }
   if ((flags & PyBUF_FORMAT) && !tensor.dtype->buffer_format) {
     fail(Error::Kind::buffer, "the buffer protocol has no format for dtype ", tensor.dtype->name,
-         "; use DLPack, or to_numpy(), which gives a view with ml_dtypes");
+         "; use DLPack, or to_numpy(), which returns a view with a dtype of ml_dtypes");
   }
   const bool c = is_contiguous(tensor.layout, Order::c);
   const bool f = is_contiguous(tensor.layout, Order::f);
@@ -53,7 +53,7 @@ void require_buffer_request(const Tensor& tensor, int flags) {
   if ((asks(PyBUF_C_CONTIGUOUS) && !c) || (asks(PyBUF_F_CONTIGUOUS) && !f) ||
       (asks(PyBUF_ANY_CONTIGUOUS) && !c && !f) || (!asks(PyBUF_STRIDES) && !c)) {
     fail(Error::Kind::buffer,
-         "a contiguous buffer was requested, but the tensor is not contiguous; copy() it first");
+         "a contiguous buffer was requested, but the tensor is not contiguous; call copy() first");
   }
 }
 

@@ -216,7 +216,7 @@ PyRef import_capsule(PyObject* x, PyObject* capsule, const CapsuleOptions& optio
   Imported imported = consume_capsule(capsule, options.content);
   if (imported.copied && options.never_copy) {
     fail(Error::Kind::copy_refused, "copy=False, but the ", Py_TYPE(x)->tp_name,
-         " can only be exported as a copy; pass copy=None to accept it");
+         " can only be exported as a copy; pass copy=None to accept one");
   }
   imported.tensor.readonly = imported.tensor.readonly || options.readonly;
   PyRef tensor(wrap_tensor(std::move(imported.tensor), options.base));

@@ -30,7 +30,7 @@ TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorOb
 PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyErr_Format(
       PyExc_TypeError,
-      "%s has no constructor; use sycl_ext.empty, zeros, from_dlpack, as_tensor or host_view",
+      "%s cannot be instantiated; use sycl_ext.empty, zeros, from_dlpack, as_tensor or host_view",
       type->tp_name);
   return nullptr;
 }
@@ -117,8 +117,8 @@ PyObject* exposed_address(const Tensor& tensor) {
 // CPython's own error would name TensorBase, which is not public.
 int refuse_to_set(PyObject* self, PyObject*, void* name) {
   PyErr_Format(PyExc_AttributeError,
-               "%s of a %s cannot be changed; reshape(), transpose(), indexing, copy() and "
-               "to_device() return another one",
+               "attribute %s of a %s is not writable; reshape(), transpose(), indexing, copy() and "
+               "to_device() return a new tensor",
                static_cast<const char*>(name), Py_TYPE(self)->tp_name);
   return -1;
 }

@@ -313,7 +313,8 @@ void require_target(const Tensor& to) {
   if (may_share_elements(to.layout)) {
     std::ostringstream strides;
     for (int i = 0; i < to.layout.ndim(); ++i) strides << (i ? ", " : "") << to.layout.strides()[i];
-    fail(Error::Kind::buffer, "elements of the target of the copy may overlap (its strides are (",
+    fail(Error::Kind::buffer,
+         "elements of the target of the copy may overlap in memory (its strides are (",
          strides.str(), ")); copy into a tensor without overlap, such as its copy()");
   }
 }
@@ -364,7 +365,8 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   const std::string failure =
       entry->failure_of_copies(from.memory->data, from.memory->nbytes, /*mark_reported=*/true);
   if (!failure.empty()) {
-    fail(Error::Kind::runtime, "a copy to the source of this copy has failed: ", failure);
+    fail(Error::Kind::runtime,
+         "an earlier copy into the source of this copy has failed: ", failure);
   }
   let_follow(copy, *entry, to.memory);
   let_follow(copy, *entry, from.memory);

@@ -50,7 +50,7 @@ ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize
     fail(kind, "the extent of the array's shape and strides overflows the address space");
   }
   if (extent.nbytes() == 0) return {nullptr, 0};
-  if (!data) fail(kind, "the array has elements, but its pointer is NULL");
+  if (!data) fail(kind, "the array is not empty, but its data pointer is NULL");
   const auto base = reinterpret_cast<std::uintptr_t>(data);
   std::uintptr_t begin, end;
   if (__builtin_add_overflow(base, extent.begin, &begin) ||
@@ -101,8 +101,8 @@ bool require_inside(Error::Kind kind, const ByteRange& block, std::byte* data, c
   const std::int64_t first = range.begin - block.begin;
   if (first < 0 || range.nbytes > block.nbytes ||
       static_cast<std::size_t>(first) > block.nbytes - range.nbytes) {
-    fail(kind, "the view's ", range.nbytes, " bytes begin at byte ", first, " of a block of ",
-         block.nbytes, " bytes, and exceed it");
+    fail(kind, "the view's ", range.nbytes, " bytes, which begin at byte ", first,
+         ", exceed the block of ", block.nbytes, " bytes");
   }
   return true;
 }
@@ -151,7 +151,7 @@ bool reshape_layout(const Layout& from, Layout* to) {
 
 void require_host_accessible(const Tensor& tensor) {
   if (tensor.host_accessible()) return;
-  fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind),
+  fail(Error::Kind::buffer, "the host cannot access '", usm_kind_name(tensor.memory->kind),
        "' USM of device ", tensor.memory->entry->id, " ('", tensor.memory->entry->name,
        "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
 }

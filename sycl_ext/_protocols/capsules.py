@@ -45,7 +45,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
     >>> sx.dlpack.capsule_from_pointer(0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: there is no managed tensor at address 0: nothing readable is there; pass the...
+    ValueError: there is no managed tensor at address 0, which is not readable; pass the address...
     """
     if not is_int(address):
         raise TypeError(
@@ -59,7 +59,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
         )
     if not 0 <= address < 1 << 64:
         raise ValueError(
-            f"there is no managed tensor at address {address}: nothing readable is there; pass the "
+            f"there is no managed tensor at address {address}, which is not readable; pass the "
             "address of a live DLManagedTensor or DLManagedTensorVersioned"
         )
     return _core.capsule_from_pointer(address, versioned=versioned)

@@ -175,7 +175,7 @@ def test_limit_of_the_program_stays_and_its_function_is_called_last(tmp_path):
         for i in range(5):
             data[i] = tensor(i)
         assert (tiers(data)[:2], asked) == ([[2, 3, 4], [0, 1]], [])
-        with pytest.raises(MemoryError, match=f"of the {most} bytes"):
+        with pytest.raises(MemoryError, match=f"allows {most} bytes"):
             sx.empty(most + KB, "uint8")
         assert (tiers(data)[0], len(asked)) == ([], 1)
         data.clear()

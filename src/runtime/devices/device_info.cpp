@@ -60,8 +60,8 @@ constexpr Name<Domain> domains[] = {
 
 using Partitioning = sycl::info::partition_property;
 constexpr Name<Partitioning> ways[] = {
-    {Partitioning::partition_equally, "a number of compute units"},
-    {Partitioning::partition_by_counts, "a list of numbers of compute units"},
+    {Partitioning::partition_equally, "a number of compute units per sub-device"},
+    {Partitioning::partition_by_counts, "a list of compute-unit counts"},
     {Partitioning::partition_by_affinity_domain, "an affinity domain"},
     {Partitioning::ext_intel_partition_by_cslice, "'cslice'"},
 };
@@ -182,7 +182,7 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
 }
 
 std::optional<std::uint64_t> free_memory(const Entry& entry) {
-  return sycl_call("asking a device for its free memory", [&]() -> std::optional<std::uint64_t> {
+  return sycl_call("querying the free memory of a device", [&]() -> std::optional<std::uint64_t> {
     const sycl::device& device = entry.sycl->device;
     // The query is not made for CUDA and HIP: if the driver does not answer, their adapters end the
     // process.

@@ -57,7 +57,7 @@ class Table {
       fail(Error::Kind::runtime, "listing the SYCL devices failed: ", error.what(), " (sycl::errc ",
            error.code().value(), "); ONEAPI_DEVICE_SELECTOR is ",
            selector ? "'" + std::string(selector) +
-                          "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
+                          "'; unset it, or set it to BACKEND:DEVICES, such as 'level_zero:gpu', "
                           "'opencl:cpu' or '*:*' for all devices"
                     : "not set; " + no_device_advice());
     }
@@ -203,8 +203,8 @@ class Table {
     entry->id = size_;
     if (size_ == most_entries) {
       fail(Error::Kind::runtime, "the device table is full: it has ", most_entries,
-           " entries, one for each device and context that was used, and keeps them until the "
-           "process ends; reuse the same contexts");
+           " entries, one for each device and context used so far, and keeps them until the "
+           "process ends; reuse contexts instead of making new ones");
     }
     entries_.push_back(std::move(entry));  // there is room
     size_.store(size_ + 1, std::memory_order_release);
@@ -287,7 +287,7 @@ const Entry& entry_at(int id) {
   if (const Entry* entry = find_entry(id)) return *entry;
   const int count = entry_count();
   fail(Error::Kind::value, "there is no device ", id,
-       count ? "; the table has entries 0 to " + std::to_string(count - 1)
+       count ? "; the device table has entries 0 to " + std::to_string(count - 1)
              : ": SYCL found no device at all; " + no_device_advice());
 }
 
@@ -315,7 +315,7 @@ const Entry& entry_of_context(const void* context, const void* device) {
     const auto devices = wanted.get_devices();
     if (!device && devices.size() != 1) {
       fail(Error::Kind::value, "the context has ", devices.size(),
-           " devices; name one of them with device=");
+           " devices; select one of them with device=");
     }
     const sycl::device& meant = device ? at<sycl::device>(device) : devices.front();
     if (is_served(meant, wanted)) return table().of(meant, wanted);
@@ -341,7 +341,7 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
   try {
     return table().partitioned(entry, partition);
   } catch (const sycl::exception& error) {
-    return sycl_call("asking for the partitions of a device", [&]() -> std::vector<const Entry*> {
+    return sycl_call("querying the partitions of a device", [&]() -> std::vector<const Entry*> {
       fail(Error::Kind::runtime, "device ", entry.id, " ('", entry.name, "', ",
            entry.sycl->device.get_info<sycl::info::device::max_compute_units>(),
            " compute units) cannot be partitioned by '", partition.description(),
@@ -363,7 +363,7 @@ bool copies_directly(const Entry& from, const Entry& to) {
   // answers it by ending the process.
   if (to.backend == "opencl") return same_context(from, to) && from.root_id == to.root_id;
   if (from.root_id == to.root_id) return true;
-  return sycl_call("asking whether memory can be copied directly", [&] {
+  return sycl_call("querying whether memory can be copied directly", [&] {
     sycl::device target = entry_at(to.root_id).sycl->device;
     const sycl::device& source = entry_at(from.root_id).sycl->device;
     return target.get_platform() == source.get_platform() &&

@@ -62,7 +62,7 @@ std::uintptr_t native_stream(const Entry& entry) {
   const WithoutGil released;
   // The queue is in order, so it is one stream; an out-of-order queue has many.
   const auto& queue = *static_cast<const sycl::queue*>(entry.commands().share());
-  return locked_call("asking for the stream of a queue", [&] {
+  return locked_call("getting the native stream of a queue", [&] {
     using sycl::backend;
     if (entry.backend == "cuda") {
       return reinterpret_cast<std::uintptr_t>(sycl::get_native<backend::ext_oneapi_cuda>(queue));

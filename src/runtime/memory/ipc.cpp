@@ -21,9 +21,9 @@ namespace {
 void require_ipc(const Entry& entry) {
   if (has_ipc(entry)) return;
   fail(Error::Kind::buffer, "device (14, ", entry.id, "), ", entry.name,
-       ", has no inter-process handles (the aspect ext_oneapi_ipc_memory, and Level Zero's "
-       "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc.empty makes memory that processes can share, "
-       "on devices where that is possible");
+       ", does not support inter-process handles (aspect ext_oneapi_ipc_memory, and Level Zero's "
+       "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc.empty allocates memory that processes can "
+       "share, on devices where that is possible");
 }
 
 // Error(buffer) unless the whole block lies in one allocation of the driver.  nullopt: the driver
@@ -33,14 +33,14 @@ std::optional<DriverAllocation> require_one_allocation(const char* what, const E
   const std::optional<DriverAllocation> allocation = allocation_at(entry, data);
   if (!allocation) return allocation;
   if (allocation->error) {
-    fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") reports no memory at ",
+    fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") reports no allocation at ",
          static_cast<const void*>(data), " (zeMemGetAddressRange: error ", allocation->error, ")");
   }
   const auto offset = static_cast<std::size_t>(data - allocation->begin);
   if (offset <= allocation->nbytes && nbytes <= allocation->nbytes - offset) return allocation;
   fail(Error::Kind::buffer, what, " describes ", nbytes, " bytes at ",
-       static_cast<const void*>(data), ", but the driver reports ", allocation->nbytes,
-       " bytes, which begin at ", static_cast<const void*>(allocation->begin));
+       static_cast<const void*>(data), ", but the driver reports an allocation of ",
+       allocation->nbytes, " bytes at ", static_cast<const void*>(allocation->begin));
 }
 
 struct Opened {
@@ -63,7 +63,7 @@ void release_ipc(void* state) {
   const std::unique_ptr<State> mine(static_cast<State*>(state));
   if (is_forked_child() || is_process_ending()) return;  // the parent or the system ends the use
   const WithoutGil released;
-  const RuntimeCall call("ending the use of an inter-process handle");
+  const RuntimeCall call("closing an inter-process handle");
   try {
     mine->end();
   } catch (...) {  // a deleter does not raise; the handle then lasts as long as its block
@@ -73,7 +73,7 @@ void release_ipc(void* state) {
 }  // namespace
 
 bool has_ipc(const Entry& entry) {
-  return has_usm(entry, UsmKind::device) && sycl_call("asking for the aspects of a device", [&] {
+  return has_usm(entry, UsmKind::device) && sycl_call("querying the aspects of a device", [&] {
            return has_ipc_aspect(entry.sycl->device) && shares_memory(entry);
          });
 }
@@ -83,8 +83,8 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
   const WithoutGil released;
   if (memory->kind != UsmKind::device || !memory->entry) {
     fail(Error::Kind::buffer, "'", usm_kind_name(memory->kind),
-         "' memory has no inter-process handle, only 'device' USM has; copy it to memory from "
-         "sycl_ext.ipc.empty");
+         "' memory has no inter-process handle, because only 'device' USM has one; copy it to "
+         "memory from sycl_ext.ipc.empty");
   }
   const Entry& entry = *memory->entry;
   require_ipc(entry);
@@ -96,20 +96,19 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
         new Exported{std::move(keeper), locked_call("getting an inter-process handle", get)});
   } catch (const Error& error) {
     if (memory->is_ours()) throw;
-    fail(
-        Error::Kind::buffer,
-        "the memory of the tensor was not allocated by sycl_ext, and the driver returned no handle "
-        "for it (",
-        error.what(),
-        "): if it comes from another process, forward the Handle of that process, which any number "
-        "of processes can open; otherwise copy the tensor to memory from sycl_ext.ipc.empty");
+    fail(Error::Kind::buffer,
+         "the tensor's memory was not allocated by sycl_ext, and the driver returned no handle for "
+         "it (",
+         error.what(),
+         "); if it comes from another process, forward that process's Handle, which any number of "
+         "processes can open; otherwise copy the tensor to memory from sycl_ext.ipc.empty");
   }
   const ipc::handle_data_t bytes = exported->handle.data();
   // The Level Zero adapter v1 loses errors of its memory provider, and reports success without a
   // handle.
   if (bytes.empty()) {
     fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
-         entry.id, "), ", entry.name, ", returned none");
+         entry.id, "), ", entry.name, ", returned an empty handle");
   }
   return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
           allocation ? allocation->nbytes : 0,
@@ -130,12 +129,13 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   } catch (const Error& error) {
     if (!is_cuda_or_hip(context.get_backend())) throw;
     fail(Error::Kind::runtime, error.what(),
-         "; this driver opens no handle in the process that made it: use the array itself there");
+         "; this driver cannot open a handle in the process that made it; use the array itself "
+         "there");
   }
   auto* const data = static_cast<std::byte*>(opened->pointer);
   if (!data) {  // an error that the Level Zero adapter v1 has lost
     fail(Error::Kind::runtime, "opening an inter-process handle failed: the driver of device (14, ",
-         entry.id, "), ", entry.name, ", mapped nothing");
+         entry.id, "), ", entry.name, ", returned a NULL pointer");
   }
   // A mapping that is not valid must not be closed: the runtime looks it up by its pointer, and
   // would close another mapping.

@@ -95,7 +95,7 @@ void require_not_lost(const Entry& entry) {
   const WithoutGil released;
   if (is_lost(entry)) fail_lost(entry, "the driver reports it");
   try {
-    const RuntimeCall call("asking whether a device is lost");
+    const RuntimeCall call("querying whether a device is lost");
     sycl::queue(entry.commands().state().queue).ext_oneapi_submit_barrier();
   } catch (const sycl::exception& error) {
     if (is_device_lost(error, backend_of(entry))) fail_lost(entry, error.what());
@@ -123,7 +123,7 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
 // The most bytes of one allocation.
 std::uint64_t largest_block(const Entry& entry) {
   const WithoutGil released;
-  return locked_call("asking for the largest block of a device", [&entry] {
+  return locked_call("querying the largest allocation of a device", [&entry] {
     return entry.sycl->device.get_info<sycl::info::device::max_mem_alloc_size>();
   });
 }
@@ -216,15 +216,13 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     const std::uint64_t largest = largest_block(entry);
     if (size > largest) {
       fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
-           "' USM on device ", entry.id, " ('", entry.name,
-           "'): the largest block of the device has ", largest,
-           " bytes; divide the array into several");
+           "' USM on device ", entry.id, " ('", entry.name, "'): the device allocates at most ",
+           largest, " bytes at once; split the array into several");
     }
     fail_allocation(nbytes, kind, entry, "the runtime is out of memory");
   }
-  fail_allocation(nbytes, kind, entry, "of the ", limited.bytes,
-                  " bytes that sycl_ext.memory.limit allows device ", limited.entry->id, ", ",
-                  limited.used, " are in use");
+  fail_allocation(nbytes, kind, entry, "sycl_ext.memory.limit allows ", limited.bytes,
+                  " bytes on device ", limited.entry->id, ", and ", limited.used, " are in use");
 }
 
 // Makes a block of the bytes that `take` returns.  `take` is called last, when nothing else can
@@ -320,9 +318,9 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
   if (!has_usm(entry, kind)) {
     fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
-         ") has no USM of kind '", usm_kind_name(kind),
-         "'; choose another device (`python -m sycl_ext devices` lists them, and `python -m "
-         "sycl_ext doctor` names the package of one)");
+         ") does not support '", usm_kind_name(kind),
+         "' USM; choose another device (`python -m sycl_ext devices` lists them, and `python -m "
+         "sycl_ext doctor` names a package that provides one)");
   }
   require_not_forked([&entry] { return entry.is_cpu(); });
   const auto take = [&] {

@@ -77,7 +77,7 @@ std::optional<UsmKind> kind_in(const Entry& entry, const void* pointer) noexcept
 // the producer claims.
 const Entry& allocating_entry(const void* pointer, const Entry& entry) {
   if (entry.single_device) return entry;
-  return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
+  return sycl_call("looking up the device of a pointer", [&]() -> const Entry& {
     const std::optional<sycl::device> device = device_of(pointer, entry.sycl->context);
     if (!device || *device == entry.sycl->device) return entry;
     return entry_of(&*device, &entry.sycl->context);
@@ -124,7 +124,7 @@ std::optional<bool> is_mapped(const Entry& entry, const std::byte* first,
 std::string describe_owner(const void* pointer) {
   UsmKind kind;
   const Entry* const entry = find_owner(pointer, &kind, /*every_context=*/true);
-  if (!entry) return "it is plain host memory, or USM of a context that is not registered";
+  if (!entry) return "it is plain host memory, or USM of an unregistered context";
   const char* const context = entry->default_context ? "default" : "private";
   return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +
          " context of device (14, " + std::to_string(entry->id) + ")";
@@ -162,7 +162,7 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, bool every_context) 
 const Entry& entry_in_context(const void* pointer, const void* context) {
   const auto& handle = *static_cast<const sycl::context*>(context);
   const auto devices =
-      sycl_call("asking for the devices of a context", [&] { return handle.get_devices(); });
+      sycl_call("querying the devices of a context", [&] { return handle.get_devices(); });
   if (devices.size() == 1 || !pointer) return entry_of(&devices.front(), context);
   try {
     const std::optional<sycl::device> device = device_of(pointer, handle);
@@ -195,12 +195,12 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
     fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
          ", which is not USM of the ", context, " context of device (14, ", entry.id, ") ('",
          entry.name, "'): ", describe_owner(first),
-         "; memory of another context comes with its queue or context "
-         "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or as the producer's own copy");
+         "; to import memory of another context, pass it with its queue or context "
+         "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or have the producer copy it");
   }
   if (known && kind_in(entry, last) != known) {
     fail(Error::Kind::buffer, what, " starts at ", static_cast<const void*>(first),
-         " in USM, but its ", nbytes, " bytes end beyond that allocation");
+         " in USM, but its ", nbytes, " bytes extend beyond that allocation");
   }
   *kind = known.value_or(UsmKind::device);
   if (known == UsmKind::host) return entry;

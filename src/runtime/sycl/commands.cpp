@@ -31,7 +31,7 @@ QueueState::~QueueState() {
 Work work_of(const std::optional<sycl::event>& event, std::chrono::microseconds patience) {
   using Status = sycl::info::event_command_status;
   if (!event) return Work::none;
-  const RuntimeCall call("asking for the status of a command");
+  const RuntimeCall call("querying the status of a command");
   const auto end = std::chrono::steady_clock::now() + patience;
   for (;;) {
     const Status status = event->get_info<sycl::info::event::command_execution_status>();
@@ -42,7 +42,7 @@ Work work_of(const std::optional<sycl::event>& event, std::chrono::microseconds 
 
 Work answer_under_lock(const QueueState& state) {
   if (belongs_to_parent(state)) return Work::none;
-  const RuntimeCall call("asking whether a queue is empty");
+  const RuntimeCall call("querying whether a queue is empty");
   return state.queue.ext_oneapi_empty() ? Work::none : Work::pending;
 }
 
@@ -75,8 +75,8 @@ bool poll_command(const EventState& state, Clock::time_point begin) {
     if (!is_child || Clock::now() - begin < longest_wait_of_child) return false;
     fail(Error::Kind::runtime, "work on a queue did not complete within ",
          longest_wait_of_child.count(),
-         " s in a forked process; work that was submitted before the fork completes only in the "
-         "parent: wait for it there before the fork");
+         " s in a forked process; work submitted before the fork completes only in the parent, so "
+         "wait for it there before forking");
   });
 }
 
@@ -124,7 +124,7 @@ std::optional<std::string> failure_of(EventState& state, Clock::time_point begin
   try {
     if (is_parents && !(is_cpu(*state.queue) && work_of(state, How::ask) == Work::none)) {
       return "it was pending when this process was forked, and completes only in the parent; wait "
-             "for it before the fork, or copy again";
+             "for it before forking, or copy again";
     }
     if (!is_parents && works_with_waiter(*state.queue)) {
       if (!wait_in_driver(state)) return std::nullopt;
@@ -136,7 +136,7 @@ std::optional<std::string> failure_of(EventState& state, Clock::time_point begin
       if (!poll_command(state, begin)) return std::nullopt;
     }
     if (!is_parents) state.event.wait();  // the command is over; this raises its errors
-    const RuntimeCall call("asking for the status of a command");
+    const RuntimeCall call("querying the status of a command");
     const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
     return status == Status::complete || !state.goes_on()
                ? ""
@@ -335,7 +335,7 @@ std::string failure_of_copies(const QueueState& state, const std::byte* data, st
   if (!state.errors) return failure;
   if (is_forked_child()) {
     const WithoutGil released;
-    sycl_call("looking at copies", [&state] { look_at_commands(state); });
+    sycl_call("checking the status of copies", [&state] { look_at_commands(state); });
   }
   const std::lock_guard<Mutex> lock(locks.async_errors);
   for (const auto& copy : state.errors->begun) {

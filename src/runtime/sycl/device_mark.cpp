@@ -29,7 +29,7 @@ std::optional<sycl::event> mark_opencl(const QueueState& state) {
       opencl().enqueue_barrier(native_queue(state.queue, &state.native), 0, nullptr, &end);
   if (failed != 0) {
     throw sycl::exception(sycl::make_error_code(sycl::errc::runtime),
-                          "clEnqueueBarrierWithWaitList says " + std::to_string(failed));
+                          "clEnqueueBarrierWithWaitList returned " + std::to_string(failed));
   }
   const std::unique_ptr<_cl_event, cl_int (*)(cl_event)> owner(end, opencl().release_event);
   cl_int status = -1;

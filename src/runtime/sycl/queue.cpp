@@ -21,7 +21,7 @@ namespace sycl_ext {
 namespace {
 
 bool is_recording(const QueueState& state) {
-  return locked_call("asking whether a queue records", [&] {
+  return locked_call("querying whether a queue is recording", [&] {
     return state.queue.ext_oneapi_get_state() ==
            sycl::ext::oneapi::experimental::queue_state::recording;
   });
@@ -34,8 +34,8 @@ bool require_executing(const QueueState& state) {
   if (!is_recording(state)) return true;
   if (state.recorded_at_first) return false;
   fail(Error::Kind::buffer,
-       "a queue with possible work on the memory is recording a SYCL graph, so its commands cannot "
-       "be waited for; end the recording first, or request no synchronization "
+       "cannot wait for a queue that may be using the memory, because it is recording a SYCL "
+       "graph; end the recording first, or request no synchronization "
        "(__dlpack__(stream=-1))");
 }
 
@@ -71,7 +71,7 @@ void keep_unmet_mark(const QueueState& state, std::optional<sycl::event> mark) {
 // answer must not be used: ext_oneapi_empty() reads an event that another thread frees when that
 // thread submits.
 Work answer_at_once(const QueueState& state) {
-  const RuntimeCall call("asking whether a queue is idle");  // covers all calls below
+  const RuntimeCall call("querying whether a queue is idle");  // covers all calls below
   const std::int64_t abandoned = state.abandoned;
   if (!belongs_to_parent(state)) {
     std::optional<sycl::event> last = take_unmet_mark(state);
@@ -132,7 +132,7 @@ sycl::event launch_on(sycl::queue& queue, const Launch& launch) {
 
 std::shared_ptr<EventState> submit_kernel(const std::shared_ptr<QueueState>& state,
                                           const Launch& launch) {
-  return sycl_call("copying USM by a kernel", [&] {
+  return sycl_call("copying USM with a kernel", [&] {
     return submit(state, [&](sycl::queue& queue) { return launch_on(queue, launch); });
   });
 }
@@ -147,7 +147,7 @@ std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& sta
 }  // namespace
 
 Queue Queue::from_address(const void* address) {
-  return sycl_call("reading a queue", [&] {
+  return sycl_call("querying a queue", [&] {
     const auto& queue = *static_cast<const sycl::queue*>(address);
     return Queue(std::make_shared<QueueState>(queue, /*shared=*/true, nullptr));
   });
@@ -384,7 +384,7 @@ void Queue::prefetch(const void* data, std::size_t nbytes) const {
 
 void Queue::advise(const void* data, std::size_t nbytes, int advice) const {
   const WithoutGil released;
-  sycl_call("advising on USM", [&] {
+  sycl_call("giving advice about USM", [&] {
     submit(state_, [&](sycl::queue& queue) { return queue.mem_advise(data, nbytes, advice); });
   });
 }

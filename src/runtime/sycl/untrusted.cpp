@@ -86,12 +86,12 @@ Image examined(const void* address, const Class& ours) {
   if (names_libsycl(theirs) && theirs != own) {
     fail(Error::Kind::value, "the object at address ", address, " belongs to ", file_name(theirs),
          " (", theirs, "), but sycl_ext uses ", file_name(own), " (", own,
-         "); two SYCL runtimes share neither queues nor contexts: pass a ", ours.name, " of ",
+         "); two SYCL runtimes cannot share queues or contexts: pass a ", ours.name, " of ",
          file_name(own), ", or stream=None, which waits on the host");
   }
   fail(Error::Kind::value, "there is no ", ours.name, " of this process's SYCL runtime at address ",
-       address, is_ours ? " (it was deleted, or the bytes are not such an object)" : "",
-       "; pass a ", ours.in_dpctl, ", or the address of a live ", ours.name);
+       address, is_ours ? " (it was destroyed, or another object is there)" : "", "; pass a ",
+       ours.in_dpctl, ", or the address of a live ", ours.name);
 }
 
 }  // namespace

@@ -369,7 +369,7 @@ class usm_view {
     if (!view) detail::throw_python_error()();
     if (const char* mismatch = view->mismatch()) {
       const sycl_ext::dtype type = view->dtype();
-      PyErr_Format(PyExc_TypeError, "%s is needed, and %R has %s: it is %s",
+      PyErr_Format(PyExc_TypeError, "%s is required, but %R has %s: it is %s",
                    detail::view_name<T, Ndim>.data, view->object(), mismatch,
                    detail::name_view(&type, view->ndim()).data);
       detail::throw_python_error()();
@@ -396,9 +396,9 @@ class usm_view {
   }
   // How the elements or axes differ from T and Ndim; nullptr when they do not.
   const char* mismatch() const noexcept {
-    if (Ndim >= 0 && ndim() != Ndim) return "another number of dimensions";
+    if (Ndim >= 0 && ndim() != Ndim) return "a different number of dimensions";
     if constexpr (!any_dtype) {
-      if (!(dtype() == dtype_of<std::remove_const_t<T>>::value)) return "another dtype";
+      if (!(dtype() == dtype_of<std::remove_const_t<T>>::value)) return "a different dtype";
     }
     return nullptr;
   }

@@ -115,7 +115,7 @@ assert find_table().entry_of_pointer(ctypes.addressof(error), None, None) == -2
 
 
 def test_view_of_host_memory_is_refused(table):
-    with pytest.raises(TypeError, match="HostView is host memory, which has no SYCL device"):
+    with pytest.raises(TypeError, match="HostView is in host memory, so it has no SYCL device"):
         table.view_of(sx.host_view(bytearray(3)), None)
     with pytest.raises(
         TypeError, match="a sycl_ext tensor is required, not an object of type list"

@@ -234,7 +234,8 @@ def test_type_error_of_from_python_names_the_dtype_that_was_found(views):
         (np.ones(3, ml_dtypes.bfloat16), "bfloat16, 1"),
     ):
         said = (
-            rf"(?s)usm_view\[float32, 1\] is needed.* has another .*: it is usm_view\[{dtype_name}"
+            r"(?s)usm_view\[float32, 1\] is required.* has a different .*"
+            rf": it is usm_view\[{dtype_name}"
         )
         with pytest.raises(TypeError, match=said):
             views.view_or_error(array)

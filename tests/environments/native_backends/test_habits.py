@@ -71,7 +71,7 @@ def test_bytes_that_the_driver_does_not_open_here_are_explained(gpus):
     """Those of another library, of which nothing is known here: handles of ours are views."""
     shared = shared_numbers(gpus)
     export = _core.IpcExport(shared)
-    with pytest.raises(sx.SyclError, match="in the process that made it: use the array itself"):
+    with pytest.raises(sx.SyclError, match="in the process that made it; use the array itself"):
         sx.ipc.open(export.data, device=shared.device, shape=20)
 
 

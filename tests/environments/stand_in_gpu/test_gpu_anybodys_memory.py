@@ -150,8 +150,8 @@ def test_opened_memory_has_no_handle_of_its_own(gpu):
     with Other("import dpnp\n") as other, Other() as third:
         assert other.open(handle) == seen
         answer = other.tell("relay")
-        assert answer.startswith("BufferError: the memory of the tensor was not allocated by ")
-        assert "forward the Handle of that process" in answer
+        assert answer.startswith("BufferError: the tensor's memory was not allocated by ")
+        assert "forward that process's Handle" in answer
         assert third.open(pickle.loads(pickle.dumps(handle))) == seen
 
 

@@ -101,7 +101,7 @@ def test_host_array_that_ends_beyond_usm_is_refused_with_a_way_out(gpu):
     memory = dpctl.memory.MemoryUSMShared(64, queue=gpu.sycl_queue)
     np.asarray(memory)[:] = range(64)
     managed = Managed(memory._pointer, (17,), keep=memory)
-    words = r"starts at .* in USM, but its 68 bytes end beyond.*copy it on the host.*numpy.array"
+    words = r"starts at .* in USM, but its 68 bytes extend beyond.*copy it on the host.*numpy.array"
     with pytest.raises(BufferError, match=words):
         sx.from_dlpack(managed.capsule(), device=gpu)
     assert managed.deleted == 1

@@ -376,7 +376,10 @@ def test_handle_beyond_the_block_is_refused(beyond, gpu, with_ipc):
     t = shared_numbers(gpu)
     export = _core.IpcExport(t)
     data, whole = export.data, export.exposed
-    words = rf"describes {whole + beyond} bytes at \S+, but the driver reports {whole} bytes"
+    words = (
+        rf"describes {whole + beyond} bytes at \S+, but the driver reports an allocation of "
+        rf"{whole} bytes"
+    )
     if not whole:  # there is no driver to ask, and SYCL does not know memory that is far behind
         whole, words = 64 << 20, "the inter-process handle"
     before = _core._test.live_allocations()

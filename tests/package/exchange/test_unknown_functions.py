@@ -130,7 +130,7 @@ def test_importing_function_that_copies_is_found_by_the_address(monkeypatch, val
     original = np.from_dlpack
     monkeypatch.setattr(np, "from_dlpack", lambda x: original(x).copy())
     for _ in range(2):
-        with pytest.raises(sx.CopyRefusedError, match="copy=False, but the numpy.ndarray"):
+        with pytest.raises(sx.CopyRefusedError, match=r"a copy of its argument \(numpy\.ndarray\)"):
             sx.exchange(tensor, np, copy=False)
         assert sx.exchange(tensor, np).tolist() == values.tolist()
 
@@ -152,7 +152,7 @@ def test_every_importing_function_is_compared_by_address(takes, monkeypatch):
     copying.__module__, copying.__name__ = module.__name__, name
     monkeypatch.setattr(module, name, copying)
     for _ in range(2):  # as a first and as a kept decision
-        with pytest.raises(sx.CopyRefusedError, match="is a copy of its argument"):
+        with pytest.raises(sx.CopyRefusedError, match="returned a copy of its argument"):
             sx.exchange(source, copying, copy=False)
     sx.exchange(source, copying)
     monkeypatch.undo()

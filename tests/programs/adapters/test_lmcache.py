@@ -41,5 +41,5 @@ def test_server_opens_the_cache_of_an_engine(tmp_path):
         "closed by another thread: True",
         "equal: True False",
         "refused: the view exceeds the memory of the handle",
-        "refused: 'host' memory has no inter-process handle, only 'device' USM has",
+        "refused: 'host' memory has no inter-process handle, because only 'device' USM has one",
     ]

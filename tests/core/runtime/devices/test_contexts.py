@@ -88,7 +88,7 @@ def test_partition_error_names_partitions_that_work(root):
         (
             "cslice",
             sx.SyclError,
-            "cannot be partitioned by 'cslice'.*a list of numbers of compute units",
+            "cannot be partitioned by 'cslice'.*a list of compute-unit counts",
         ),
         (10**6, sx.SyclError, "'equally 1000000'.*compute units"),
         ("L9_cache", ValueError, "partition is 'L9_cache'.*'numa'.*'L1_cache'.* or 'cslice'"),
