@@ -64,7 +64,7 @@ def read_portable(value: Any) -> PortableDevice:
         fine = fine and all(_is_step(step) for step in device.path)
         fine = fine and all(len(uuid) in (0, 16) for uuid in (device.root_uuid, device.uuid))
     if not fine:
-        raise ValueError(f"{value!r} does not name a device; it must be like {_EXAMPLE}")
+        raise ValueError(f"{value!r} does not describe a device; it must have the form {_EXAMPLE}")
     return device
 
 

@@ -338,8 +338,8 @@ def by_id(entry_id: int) -> Device:
     if device is None:
         if entry_id.bit_length() > 31:
             raise ValueError(
-                f"a number of {entry_id.bit_length()} bits is not a device id; the table has "
-                f"{_core.entry_count()} entries"
+                f"a device id of {entry_id.bit_length()} bits is out of range; the device table "
+                f"has {_core.entry_count()} entries"
             )
         # setdefault: two threads may arrive here together, and both must get one object.
         device = _by_id.setdefault(entry_id, Device._of(_core.entry(entry_id)))

@@ -114,10 +114,11 @@ def place(spec: Any) -> Placement:
         return Placement(by_id(_core.entry_of_queue(queue).id), queue)
     if hasattr(spec, "__dlpack_device__"):
         return Placement(_by_pair(spec.__dlpack_device__()))
+    hint = "; only from_dlpack, as_tensor and exchange accept a list"
     raise TypeError(
         f"device is of type {type(spec).__name__}; use None, a Device, an id, (14, id), a filter "
         "string, a torch.device, or a dpctl.SyclDevice, SyclQueue or SyclContext"
-        + ("; from_dlpack, as_tensor and exchange take a list" if isinstance(spec, list) else "")
+        + (hint if isinstance(spec, list) else "")
     )
 
 
@@ -185,7 +186,7 @@ def _by_pair(pair: Any) -> Device:
 def _is_host(spec: object) -> ValueError:
     return ValueError(
         f"device is {spec!r}, the host, which is not a SYCL device; use host_view() or to_numpy() "
-        'to reach the host, and "cpu" for the SYCL CPU device'
+        'for the data on the host, and "cpu" for the SYCL CPU device'
     )
 
 
@@ -282,7 +283,7 @@ def _by_filter(text: str) -> Device:
 
 
 def _refuse(spec: str | list[Any]) -> NoReturn:
-    hint = " (the host is reached through host_view() or to_numpy())" if "host" in spec else ""
+    hint = " (for the data on the host, use host_view() or to_numpy())" if "host" in spec else ""
     there = ", ".join(root.filter_string for root in roots())
     advice = "`python -m sycl_ext doctor` explains why a device is missing"
     raise ValueError(
@@ -305,5 +306,5 @@ def is_absent(spec: Any) -> bool:
 def available_devices(devices: list[Any]) -> list[Any]:
     """Return the acceptable devices that exist: without a GPU, ``["gpu", "cpu"]`` is the CPU."""
     if not devices:
-        raise ValueError("device is an empty list; name a device, or pass None for any")
+        raise ValueError("device is an empty list; pass at least one device, or None for any")
     return [device for device in devices if not is_absent(device)] or _refuse(devices)

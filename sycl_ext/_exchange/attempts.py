@@ -81,8 +81,8 @@ def _with_notes(plan: Plan, dtype: str, entry_id: int | None) -> Plan:
     if target.has_fp64:
         return plan
     return plan.noting(
-        f"device {target.id} ({target.name}) does not compute in {dtype}: compute on "
-        "the host (host_view), or convert to a narrower dtype first"
+        f"device {target.id} ({target.name}) does not support {dtype}: compute on the host "
+        "(host_view), or convert to a narrower dtype first"
     )
 
 
@@ -245,17 +245,17 @@ def _plan_there(case: _Case, device: DLDevice) -> Plan:
     if device == HOST:
         if row.memory != "usm":
             return _plan_on_host(case, case.copy)
-        reason = f"{row.package} does not take host memory; pass device=0, or omit device"
+        reason = f"{row.package} does not accept host memory; pass device=0, or omit device"
         return Plan(Route.REFUSE, reason, BufferError)
     entry = _core.entry(device[1])
     kind = kind_of_copy(facts.usm_type, entry.usm_types, moves=facts.entry != entry.id)
     if not row.takes_usm(kind):
-        reason = f"{row.package} does not take {kind!r} USM of device {entry.id}"
+        reason = f"{row.package} does not accept {kind!r} USM of device {entry.id}"
         way_out = "; pass device=(1, 0), the host, or omit device" if row.memory != "usm" else ""
         return Plan(Route.REFUSE, reason + way_out, BufferError)
     if not row.any_context and not (entry.default_context and entry.root_id == entry.id):
         reason = (
-            f"{row.package} takes only memory of root devices, but {device} is not one; pass "
+            f"{row.package} accepts only memory of root devices, and {device} is not one; pass "
             f"device={entry.root_id}"
         )
         return Plan(Route.REFUSE, reason, BufferError)

@@ -59,7 +59,7 @@ def explain(
     >>> import sycl_ext as sx
     >>> plan = sx.explain(sx.zeros(3, usm_type="shared"), (1, 0))
     >>> str(plan)
-    'a host view of the same memory: the host can reach the memory'
+    'a host view of the same memory: the host can access the memory'
     >>> plan.copies
     0
     >>> plan.cost < sx.explain(sx.zeros(3, usm_type="shared"), "cpu", copy=True).cost

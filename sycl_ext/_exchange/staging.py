@@ -93,7 +93,7 @@ def _stage(
     check_word("mode", mode, ("r", "w", "rw"))
     t = strong(t)
     if isinstance(t, HostView):
-        raise TypeError("a HostView is host memory already: use it as it is, without staged")
+        raise TypeError("a HostView is already host memory; use it directly, without staged")
     if not is_tensor(t):
         raise TypeError(f"an object of type {type(t).__name__} is not a Tensor; pass as_tensor(x)")
     if t.readonly and mode != "r":

@@ -65,8 +65,8 @@ def refusal(process: int, error: OSError, keep: str) -> BufferError:
     if error.errno in (errno.EACCES, errno.EPERM):
         return BufferError(
             f"the memory that process {process} shares cannot be opened by process {os.getpid()} "
-            f"of user {os.geteuid()}: {error}; that process is another user's, or cannot be "
-            "traced; run both as one user, in a container with --cap-add SYS_PTRACE"
+            f"of user {os.geteuid()}: {error}; that process belongs to another user, or "
+            "cannot be traced; run both as the same user, in a container with --cap-add SYS_PTRACE"
         )
     if not PROC.exists():
         return BufferError(
@@ -77,8 +77,8 @@ def refusal(process: int, error: OSError, keep: str) -> BufferError:
         return BufferError(f"the memory that process {process} shares cannot be opened: {error}")
     if lives(process):
         return BufferError(
-            f"the memory that process {process} shares cannot be opened: that process has dropped "
-            "it, or has the id of an earlier process that shared it, or is hidden from this "
+            f"the memory that process {process} shares cannot be opened: that process has released "
+            "it, or reuses the id of an earlier process that shared it, or is hidden from this "
             f"user (hidepid); keep {keep} there until it is opened here"
         )
     return BufferError(

@@ -88,7 +88,9 @@ class Handle(CopiesToItself):
                 "shared host memory has no SYCL handle; send the Handle itself (pickle)"
             )
         if not isinstance(self._keep, records.Offer):
-            raise BufferError(f"process {self._key.process} made this handle; call to_bytes there")
+            raise BufferError(
+                f"this handle was created by process {self._key.process}; call to_bytes there"
+            )
         self._keep.wait()
         return self._keep.data
 
@@ -249,7 +251,9 @@ def _view_of_block(
     count, rest = divmod(block.nbytes, ITEMSIZES[dtype])
     first, off = divmod(offset, ITEMSIZES[dtype])
     if rest or off:
-        raise ValueError(f"a block of {block.nbytes} bytes has no {dtype} at byte {offset}")
+        raise ValueError(
+            f"a block of {block.nbytes} bytes has no room for {dtype} at byte {offset}"
+        )
     host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly=readonly, owner=block)
     whole = _core.adopt(host, device._entry)
     return _core.view(whole, first, shape, strides)
@@ -467,7 +471,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
         lease = _Lease(handle._key, handle.exposed, record)
         return _core.open_ipc(entry, data, nbytes=handle._nbytes, lease=lease, **array)
     except ValueError as error:
-        raise BufferError(f"the fields of the handle do not agree: {error}") from error
+        raise BufferError(f"the fields of the handle are inconsistent: {error}") from error
 
 
 class _Lease(NamedTuple):

@@ -92,8 +92,8 @@ def _read_packed(*values: Any) -> Packed:
             return Packed(*values)
     kinds = ", ".join(repr(v) if isinstance(v, str) else type(v).__name__ for v in values)
     raise ValueError(
-        f"this is not a pickle of a sycl_ext.ipc.Packed: it has {kinds or 'nothing'}; use one "
-        "version of sycl_ext in both processes"
+        f"this is not a pickle of a sycl_ext.ipc.Packed: it has {kinds or 'nothing'}; use the "
+        "same version of sycl_ext in both processes"
     )
 
 

@@ -27,21 +27,21 @@ _ALLOW = "let process {maker} call sycl_ext.ipc.handle(t, peer={opener}), or sta
 #: Why a descriptor cannot be taken, and the way out, by error number and ptrace_scope (None: any).
 _REASONS = {
     (errno.EPERM, 1): (
-        "kernel.yama.ptrace_scope is 1, so a process may only take from its descendants, and from "
+        "kernel.yama.ptrace_scope is 1, so a process may access only its descendants, and "
         "processes that allow it",
         _ALLOW + ", or run: sudo sysctl kernel.yama.ptrace_scope=0",
     ),
     (errno.EPERM, 2): (
-        "kernel.yama.ptrace_scope is 2, so only a process with CAP_SYS_PTRACE may",
+        "kernel.yama.ptrace_scope is 2, so this requires CAP_SYS_PTRACE",
         "run: sudo sysctl kernel.yama.ptrace_scope=0",
     ),
     (errno.EPERM, 3): (
-        "kernel.yama.ptrace_scope is 3, which forbids it until the next boot",
-        "set it to 0 in /etc/sysctl.d and boot again",
+        "kernel.yama.ptrace_scope is 3, which forbids it until the next reboot",
+        "set it to 0 in /etc/sysctl.d and reboot",
     ),
     (errno.EPERM, None): (
         "it runs as another user, or cannot be traced, or a filter of this container forbids it",
-        "run both as one user, in a container with --cap-add SYS_PTRACE",
+        "run both as the same user, in a container with --cap-add SYS_PTRACE",
     ),
     (errno.ENOSYS, None): (
         "the kernel is older than 5.6, or a filter of this container hides the call",
@@ -57,7 +57,7 @@ _REASONS = {
 
 def refusal(maker: int, opener: int, error: int, scope: int | None) -> str:
     """Return why one process cannot take a descriptor of another, and the solution. Pure."""
-    unknown = os.strerror(error), "both have to run on one machine as one user"
+    unknown = os.strerror(error), "both must run on the same machine and as the same user"
     cause, cure = _REASONS.get((error, scope), _REASONS.get((error, None), unknown))
     return (
         f"process {opener} may not open the device memory of process {maker} (pidfd_getfd: "
@@ -154,7 +154,7 @@ class Permission:
         try:
             peer = operator.index(None if isinstance(peer, bool) else peer)  # type: ignore[arg-type]
         except TypeError:
-            raise TypeError(f"peer is {peer!r}; it must be the id of a process") from None
+            raise TypeError(f"peer is {peer!r}; it must be a process id") from None
         if not lives(peer):
             raise ValueError(f"peer is {peer}, but there is no such process")
         key = object()
@@ -163,8 +163,8 @@ class Permission:
         if (allowed := self._allowed()) != peer:
             self._end(key)
             raise BufferError(
-                f"process {allowed} may open the device memory of this process already, and the "
-                f"kernel allows one; drop its handles before allowing process {peer}"
+                f"process {allowed} may already open the device memory of this process, and the "
+                f"kernel allows one such process; drop its handles before allowing process {peer}"
             )
         self._update_kernel()
 

@@ -203,7 +203,7 @@ def _require_the_same_image(process: int, image: bytes) -> None:
     """
     if _opened.setdefault(process, image) != image:
         raise BufferError(
-            f"process {process} has the id of an earlier one whose memory was opened here, or has "
+            f"process {process} reuses the id of one whose memory was opened here earlier, or has "
             "replaced itself (exec), and the SYCL runtime cannot distinguish their handles; "
             "share the memory from a new process, or open it in one"
         )

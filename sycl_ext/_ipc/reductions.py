@@ -113,9 +113,9 @@ def _linger() -> None:
     while (on_the_way := records.withdraw_arrived()) and parent is not None and parent.is_alive():
         if time.monotonic() > end:
             warnings.warn(
-                f"process {os.getpid()} ends, but {on_the_way} of the arrays that it sent were "
-                f"not received within {_LINGER:g} s: receive them before you join the process, or "
-                "send copies (sycl_ext.ipc.pack(x, how='bytes'))",
+                f"process {os.getpid()} is exiting, but {on_the_way} of the arrays that it sent "
+                f"were not received within {_LINGER:g} s: receive them before you join the "
+                "process, or send copies (sycl_ext.ipc.pack(x, how='bytes'))",
                 RuntimeWarning,
                 stacklevel=1,
             )

@@ -111,13 +111,13 @@ class Consumer:
         if array.readonly and self.readonly == "refused":
             return f"the memory is read-only, but {self.package} receives no read-only flag"
         if array.usm_type == "system" and not self.system_usm:
-            return f"{self.package} does not take 'system' USM"
+            return f"{self.package} does not accept 'system' USM"
         if self.strides == "compact" and not array.c_contiguous:
-            return f"{self.package} takes compact arrays only"
+            return f"{self.package} accepts only compact arrays"
         if self.strides == "nonnegative" and array.reversed:
-            return f"{self.package} does not take negative strides"
+            return f"{self.package} does not support negative strides"
         if array.alignment % self.alignment:
-            return f"{self.package} requires addresses that are multiples of {self.alignment}"
+            return f"{self.package} requires an alignment of {self.alignment} bytes"
         return None
 
     def always_copies(self, array: ArrayFacts) -> bool:
@@ -139,19 +139,19 @@ class Consumer:
             first = "install ml_dtypes and " if missing else ""
             view = f", or {first}pass its bits: sycl_ext.exchange(x, 'numpy').view('{bits}')"
             return (
-                f"{self.package} has no {dtype}; convert it to another dtype first, in its own "
-                f"library (no dtype is converted silently){view if bits else ''}"
+                f"{self.package} has no {dtype}; convert the array to another dtype first, in its "
+                f"own library (dtypes are never converted silently){view if bits else ''}"
             )
         by_array = self.takes == "NumPy array" or self.narrow_importer
         if dtype in NARROW and by_array and not _has_ml_dtypes():
             return (
-                f"NumPy has no {dtype} of its own; install ml_dtypes, which has, or convert it to "
-                "another dtype first, in its own library"
+                f"NumPy has no {dtype} of its own; install ml_dtypes, which provides it, or "
+                "convert the array to another dtype first, in its own library"
             )
         if dtype in self.narrows:
             return (
-                f"{self.package} would silently convert {dtype} to a narrower dtype; to allow it, "
-                f"convert it first, in its own library ({self.reason})"
+                f"{self.package} would silently convert {dtype} to a narrower dtype; to allow "
+                f"this, convert the array first, in its own library ({self.reason})"
             )
         return None if array.ndim in self.ndims else self._wrong_ndim(array.ndim, title)
 
@@ -164,7 +164,7 @@ class Consumer:
             way = f"x.reshape({(1,) * least})"
         else:
             way = "x.reshape((-1, 1))" if ndim < least else "x.reshape((x.shape[0], -1))"
-        return f"{title} takes arrays of {count} dimensions, but this one has {ndim}; pass {way}"
+        return f"{title} accepts arrays of {count} dimensions, but this one has {ndim}; pass {way}"
 
 
 def _has_ml_dtypes() -> bool:

@@ -75,9 +75,9 @@ CONSUMERS: tuple[Consumer, ...] = (
         memory="host",
         readonly="kept" if _release(np.__version__) >= (2, 1) else "refused",
         narrow_importer=":asarray",
-        reason="2.4 raises RuntimeError on kDLOneAPI; before 2.1 it asks for the legacy struct, "
-        "which cannot say read-only; its from_dlpack has no bfloat16 and float8, and its arrays "
-        "have these dtypes of ml_dtypes",
+        reason="2.4 raises RuntimeError on kDLOneAPI; before 2.1 it requests the legacy struct, "
+        "which has no read-only flag; its from_dlpack supports neither bfloat16 nor float8, which "
+        "its arrays have through ml_dtypes",
     ),
     Consumer(
         "array_api_strict",
@@ -101,7 +101,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         lacks=RARE_FP8,
         reason="2.13 on the CPU: RuntimeError on kDLOneAPI; aborts on negative strides "
         "(pytorch#188023); ignores the read-only flag; has five of the float8 dtypes; with XPU it "
-        "takes USM of kind device, only of a root device, and names no stream (pytorch#195825)",
+        "accepts only device USM of a root device, and passes no stream (pytorch#195825)",
     ),
     Consumer(
         "jax",
@@ -116,9 +116,9 @@ CONSUMERS: tuple[Consumer, ...] = (
             "takes_native": When("default_backend", "gpu"),
             "narrows": When("config.jax_enable_x64", False),
         },
-        reason="0.10 asks for the legacy struct, and refuses kDLOneAPI before it asks; strides "
-        "that are not compact are an error; it copies from an address that is not a multiple of "
-        "64; 64-bit dtypes need jax_enable_x64",
+        reason="0.10 requests the legacy struct, and refuses kDLOneAPI without a request; strides "
+        "that are not compact are an error; it copies memory that is not aligned to 64 bytes; "
+        "64-bit dtypes require jax_enable_x64",
     ),
     Consumer(
         "tensorflow",
@@ -129,21 +129,21 @@ CONSUMERS: tuple[Consumer, ...] = (
         alignment=64,
         readonly="refused",
         lacks=FP8,
-        reason="2.21 takes a legacy capsule, of compact arrays; it takes any address, and aborts "
-        "when it computes with one that is not a multiple of 64",
+        reason="2.21 accepts a legacy capsule, of compact arrays; it accepts any address, and "
+        "aborts when it computes with memory that is not aligned to 64 bytes",
     ),
     Consumer(
         **ONNXRUNTIME,
         lacks=("bool", *COMPLEX, *FP8),
-        reason="1.31 takes a legacy capsule, of compact arrays, and has no complex dtypes; bool "
+        reason="1.31 accepts a legacy capsule, of compact arrays, and has no complex dtypes; bool "
         "must be sent as uint8, with OrtValue.from_dlpack(capsule, True)",
     ),
     Consumer(
         **ONNXRUNTIME,
         since="1.32",
         lacks=(*COMPLEX, *RARE_FP8),
-        reason="1.32 takes a legacy capsule, of compact arrays; it has bool and five of the float8 "
-        "dtypes, and no complex ones",
+        reason="1.32 accepts a legacy capsule, of compact arrays; it has bool and five of the "
+        "float8 dtypes, and no complex ones",
     ),
     Consumer(
         "pyarrow",
@@ -168,7 +168,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "tvm_ffi",
         readonly="dropped",
-        reason="0.1.15 takes kDLOneAPI as it is, through the C exchange API, and drops the "
+        reason="0.1.15 accepts kDLOneAPI directly, through the C exchange API, and drops the "
         "read-only flag",
     ),
     Consumer(
@@ -191,9 +191,9 @@ CONSUMERS: tuple[Consumer, ...] = (
         configured={"usm_types": When("core.sycl.device_count", 1)},
         readonly="refused",
         lacks=("float16", *COMPLEX, *NARROW),
-        reason="0.20 takes DLPack's number of a device for one of its own, which are a GPU and the "
-        "CPU, and dies in a kernel on the wrong one; asks for the legacy struct, which cannot say "
-        "read-only; RuntimeError on other dtypes",
+        reason="0.20 mistakes DLPack's device number for one of its own, which are a GPU and the "
+        "CPU, and crashes in a kernel on the wrong one; requests the legacy struct, which has no "
+        "read-only flag; RuntimeError on other dtypes",
     ),
     Consumer(
         "onedal",

@@ -33,4 +33,6 @@ class Identity(CopiesToItself):
     _portable_form: str = ""
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} belongs to this process; {self._portable_form}")
+        raise TypeError(
+            f"cannot pickle {self!r}, which belongs to this process; {self._portable_form}"
+        )

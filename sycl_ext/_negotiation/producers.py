@@ -16,8 +16,8 @@ def _negated(tensor: Any) -> str | None:
     if not tensor.is_neg():
         return None
     return (
-        "it has the negative bit set, so its memory has the opposite sign; tensor.resolve_neg() "
-        "makes a tensor that can be exchanged"
+        "it has the negative bit set, so its memory holds the negated values; pass "
+        "tensor.resolve_neg(), which can be exchanged"
     )
 
 

@@ -43,19 +43,18 @@ class Relation(Enum):
 
     SAME = "the memory is on that device already"
     OTHER_CONTEXT = (
-        "other libraries cannot use the memory where it is: it was allocated in a SYCL context "
-        "other than the default one of its device"
+        "other libraries cannot use the memory in place: it was allocated in a SYCL context other "
+        "than the default one of its device"
     )
     DIRECT = "the memory belongs to another device of sycl_ext.devices(), and is copied directly"
     SUB_DEVICE = (
-        "the memory is on a sub-device, such as a tile, and this consumer takes only memory of "
+        "the memory is on a sub-device, such as a tile, and this consumer accepts only memory of "
         "root devices"
     )
     OTHER_KIND = (
-        "that DLPack device type stands for another kind of memory (device, shared or host) than "
-        "this one"
+        "that DLPack device type denotes a different kind of memory (device, shared or host)"
     )
-    OTHER_USM_TYPE = "the memory is of another kind of USM than the requested one"
+    OTHER_USM_TYPE = "the memory is a different kind of USM from the one requested"
     INDIRECT = (
         "the memory belongs to another device of sycl_ext.devices(), and no direct copy between "
         "the two is possible"
@@ -65,15 +64,15 @@ class Relation(Enum):
         "the memory is ordinary host memory, which SYCL did not allocate; memory of "
         "sycl_ext.empty(shape, dtype, usm_type='shared') would be used in place"
     )
-    REACHABLE = "the host can reach the memory"
-    UNREACHABLE = "the host cannot reach the memory"
+    REACHABLE = "the host can access the memory"
+    UNREACHABLE = "the host cannot access the memory"
     REVERSED = (
-        "the host can reach the memory, but some consumers of host memory crash on a negative "
+        "the host can access the memory, but some consumers of host memory crash on a negative "
         "stride (torch before the fix of pytorch#188023)"
     )
     UNTOLD = "the tensor is read-only, but DLPack 0.x (max_version=None) has no read-only flag"
     UNTOLD_ON_HOST = (
-        "the host can reach the memory, but it is read-only, and DLPack 0.x (max_version=None) "
+        "the host can access the memory, but it is read-only, and DLPack 0.x (max_version=None) "
         "has no read-only flag"
     )
     NO_USM = "that device has no USM"
@@ -243,7 +242,7 @@ def _refusal(
         error, allow = CopyRefusedError, row is Relation.INDIRECT or None
         asked, way = "copy=False", f"pass copy={allow}"
         if by_consumer:
-            asked, way = "the consumer requested copy=False", f"{way} to it, or hand it a copy"
+            asked, way = "the consumer requested copy=False", f"{way} to it, or pass it a copy"
         reason = f"{asked}, but an exchange {route} requires a copy: {why}; {way}"
     else:
         reason = (

@@ -106,7 +106,7 @@ def read_consumer(consumer: Any, *, with_native: bool = True) -> Target:
         kind = type(consumer)
         raise TypeError(
             f"consumer is a {kind.__module__}.{kind.__qualname__}; pass a module with "
-            "from_dlpack, a callable of one argument, or a device"
+            "from_dlpack, a callable that takes one argument, or a device"
         )
     return _target_of_function(consumer, with_native)
 
@@ -232,7 +232,7 @@ def _importing_function(target: Target, row: Consumer) -> Callable[[Any], Any]:
     names = [f.name.replace(":", ".") for f in FUNCTIONS if f.name.startswith(f"{row.package}:")]
     such = f", such as {names[0]}" if names else ""
     raise TypeError(
-        f"consumer {row.package} has no from_dlpack; pass one of its functions{such}: it gets a "
+        f"consumer {row.package} has no from_dlpack; pass one of its functions{such}, which get a "
         "NumPy array"
     )
 

@@ -48,7 +48,7 @@ def announced_device(x: Any, refusals: Refusals) -> DLDevice | None:
     device = as_dl_device(answer, f"__dlpack_device__() of the {class_name(x)}")
     if not all(-(1 << 31) <= number < 1 << 31 for number in device):
         raise BufferError(
-            f"the {class_name(x)} names device {device}, but the numbers of DLPack have 32 bits"
+            f"the {class_name(x)} names device {device}, but DLPack device numbers have 32 bits"
         )
     return device
 

@@ -102,10 +102,10 @@ def way_in(x: Any) -> str:
         return "pass x.data, which is an array"  # of xarray, over any library
     arrays = ("__array__", "__array_interface__")  # pillow's images have only the second
     if isinstance(x, (int, float, complex)) or any(hasattr(type(x), name) for name in arrays):
-        return "make an array of it with numpy.asarray(x, dtype)"
+        return "convert it with numpy.asarray(x, dtype)"
     if isinstance(x, (list, tuple)):
         with suppress(*REFUSALS):  # of unequal lengths, or of arrays on a device
             _exchanged_dtype(np.asarray(x).dtype)
-            return "make an array of it with numpy.asarray(x, dtype)"
+            return "convert it with numpy.asarray(x, dtype)"
         return "combine its elements into one array in their library, and pass that"
     return "pass an array, such as one of NumPy, dpnp or torch"

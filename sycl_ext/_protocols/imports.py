@@ -278,7 +278,7 @@ def _import_copy(run: Import, announced: DLDevice) -> _core.TensorBase:
         return move(tensor, placement, copy=False, usm_type=usm_type)
     except CopyRefusedError as error:
         raise BufferError(
-            f"an import from {announced}, where the {class_name(x)} is, to the requested device "
+            f"importing the {class_name(x)} from device {announced} to the requested device "
             "requires two copies, through the host; to allow them, pass copy=True"
         ) from error
 
@@ -295,7 +295,7 @@ def _final_refusal(x: Any, announced: DLDevice, refusals: Refusals) -> ExchangeE
 def _no_device(x: Any, refusal: Exception) -> Exception:
     if not callable(getattr(x, "__dlpack_device__", None)):
         way = (
-            "from_dlpack takes DLPack producers and capsules; as_tensor also takes buffers and "
+            "from_dlpack accepts DLPack producers and capsules; as_tensor also accepts buffers and "
             "__sycl_usm_array_interface__"
         )
         return TypeError(

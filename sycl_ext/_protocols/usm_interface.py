@@ -51,7 +51,7 @@ def from_usm_interface(obj: Any, interface: Any) -> _core.TensorBase:
     except BufferError as error:
         raise type(error)(f"{who}: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
-        raise BufferError(f"{who} is not valid: {type(error).__name__}: {error}") from error
+        raise BufferError(f"{who} is invalid: {type(error).__name__}: {error}") from error
 
 
 def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
@@ -67,7 +67,7 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
     itemsize = np.dtype(name).itemsize
     pointer = operator.index(pointer) + operator.index(fields.get("offset", 0)) * itemsize
     if not 0 <= pointer < 1 << 64:
-        raise BufferError(f"data and offset give {pointer}, which is not an address")
+        raise BufferError(f"data and offset add up to {pointer}, which is not an address")
     device, queue = _read_syclobj(fields["syclobj"], pointer)
     described_by = definer(type(obj), "__sycl_usm_array_interface__") or type(obj)
     readonly = bool(flag) != has_trait(described_by, "inverted_readonly")

@@ -170,7 +170,7 @@ def new_tensor(
     """Return a new tensor, for the core's `empty` and `zeros`: arguments in any of their forms."""
     if is_int(dtype) or isinstance(dtype, (bool, np.bool_)):
         raise TypeError(
-            f"dtype is {dtype!r}, which is not a dtype; the shape is one argument, a tuple: "
+            f"dtype is {dtype!r}, which is not a dtype; pass the shape as one tuple: "
             f"{(shape, dtype)!r}"
         )
     lengths, name = indexing.as_shape(shape), dtype_name(dtype)

@@ -58,7 +58,7 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     if _KINDS.index(kind) > _KINDS.index(fits):
         raise TypeError(
             f"the value is {value!r}, but the elements are {dtype}, and numbers are not rounded "
-            f"silently; pass a value of the kind {fits.__name__}"
+            f"silently; pass a value of type {fits.__name__}"
         )
     if kind is int and fits is int:
         limits = np.iinfo(dtype)
@@ -73,7 +73,7 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
             is_lost = bool(_has_overflowed(number, element))
     except OverflowError:
         bits = int(number.real).bit_length()
-        raise ValueError(f"the value has {bits} bits, and is out of bounds for {dtype}") from None
+        raise ValueError(f"a value of {bits} bits is out of bounds for {dtype}") from None
     if is_lost:
         raise ValueError(
             f"the value {value!r} is out of bounds for {dtype}, which would store {element}; use "

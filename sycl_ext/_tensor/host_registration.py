@@ -33,7 +33,7 @@ class HostRegistration(Identity):
         memory = _core.find_memory(strong(x), copy=False)
         if not memory.host_accessible:
             raise BufferError(
-                f"the memory is {memory.usm_type!r} USM, which the host cannot reach; register "
+                f"the memory is {memory.usm_type!r} USM, which the host cannot access; register "
                 "the host memory that it is copied from or to"
             )
         self._registration = _core.HostRegistration(memory)

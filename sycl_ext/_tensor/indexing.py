@@ -53,7 +53,7 @@ def transposed_axes(ndim: int, axes: tuple[Any, ...]) -> tuple[int, ...]:
     wanted = tuple(axes[0]) if len(axes) == 1 and np.iterable(axes[0]) else axes
     order = tuple(_as_axis(axis, ndim) for axis in wanted)
     if sorted(order) != list(range(ndim)):
-        raise ValueError(f"axes are {wanted}; each of the {ndim} axes must be named once")
+        raise ValueError(f"axes are {wanted}; each of the {ndim} axes must appear once")
     return order
 
 
@@ -106,8 +106,8 @@ def _as_index(item: Any) -> int:
         except TypeError:
             pass
     raise IndexError(
-        f"an object of type {type(item).__name__} is not a basic index; use ints, slices, ... and "
-        "None, and NumPy or dpnp for anything else"
+        f"an object of type {type(item).__name__} is not a basic index; index with ints, slices, "
+        "... and None, or use NumPy or dpnp for anything else"
     )
 
 

@@ -74,7 +74,7 @@ class Refusals:
         of_array = any(hasattr(type(other), name) for name in _OF_ARRAYS)
         if of_array or isinstance(other, bool | int | float | complex):
             raise TypeError(
-                f"a {type(self).__name__} does not compute, and so compares no elements; "
+                f"a {type(self).__name__} does not compare elements, because it does not compute; "
                 f"{_way(self, '')}"
             )
         return NotImplemented  # an object of another kind is not equal
@@ -112,7 +112,7 @@ class _Missing:
         if "to_numpy" not in use:
             use += "; if a library needs it, pass x.to_numpy() to that library"
         if self.name in COMPUTING:
-            use = f", as it does not compute; {_way(instance, f'.{self.name}()')}"
+            use = f", because it does not compute; {_way(instance, f'.{self.name}()')}"
         raise AttributeError(f"a {owner.__name__} has no {self.name}{use}")
 
 

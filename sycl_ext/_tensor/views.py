@@ -327,8 +327,8 @@ class Views(Refusals, _core.TensorBase):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if not self.host_accessible:
             raise TypeError(
-                f"NumPy cannot reach {self.usm_type!r} USM of {tensor_device(self)!r}; make the "
-                "copy visible with .to_numpy() or sycl_ext.host_view(x), or allocate with "
+                f"NumPy cannot access {self.usm_type!r} USM of {tensor_device(self)!r}; make the "
+                "copy explicit with .to_numpy() or sycl_ext.host_view(x), or allocate with "
                 "usm_type='shared'"
             )
         array = self.to_numpy(copy=copy)

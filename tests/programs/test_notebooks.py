@@ -12,7 +12,7 @@ import environments
 from documents import run_notebook
 
 NOTEBOOKS = environments.ROOT / "docs" / "notebooks"
-VIEW = "a host view of the same memory: the host can reach the memory"
+VIEW = "a host view of the same memory: the host can access the memory"
 
 
 @pytest.fixture(autouse=True)

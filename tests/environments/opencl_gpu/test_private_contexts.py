@@ -36,7 +36,7 @@ def test_host_consumers_get_one_copy(private, consumer):
 @pytest.mark.parametrize("name", ["copy", "host_copy"])
 def test_unless_that_is_forbidden(private, consumer, name):
     tensor = tensor_in(private)
-    with pytest.raises(sx.CopyRefusedError, match=f"{name}=False.*host cannot reach"):
+    with pytest.raises(sx.CopyRefusedError, match=f"{name}=False.*host cannot access"):
         sx.exchange(tensor, consumer, **{name: False})
 
 

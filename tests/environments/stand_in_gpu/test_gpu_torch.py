@@ -71,7 +71,7 @@ def test_memory_of_a_tile_goes_to_its_root(tiles, gpu, torch, copy):
 def test_tile_is_refused_without_a_copy(tiles, torch):
     with pytest.raises(sx.CopyRefusedError, match="requires a copy.*only memory of root devices"):
         sx.exchange(on(tiles[0]), torch, copy=False)
-    with pytest.raises(BufferError, match="torch takes only memory of root devices"):
+    with pytest.raises(BufferError, match="torch accepts only memory of root devices"):
         sx.exchange(on(tiles[0]), torch, device=tiles[0])
     assert torch.seen == []
 

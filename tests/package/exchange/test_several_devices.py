@@ -217,12 +217,12 @@ def test_library_takes_the_device_that_both_accept(private):
     plan = sx.explain(t, dpnp, device=[private, 0])
     assert (plan.route, plan.device) == (sx.Route.COPY, (14, 0))
     assert [candidate.error for candidate in plan.candidates] == [BufferError, None]
-    advice = f"dpnp takes only memory of root devices.*pass device={private.root_id}$"
+    advice = f"dpnp accepts only memory of root devices.*pass device={private.root_id}$"
     with pytest.raises(BufferError, match=advice):
         sx.exchange(t, dpnp, device=private)
-    with pytest.raises(BufferError, match="not take host memory; pass device=0, or omit device$"):
+    with pytest.raises(BufferError, match="not accept host memory; pass device=0, or omit device$"):
         sx.exchange(t, dpnp, device=(1, 0))
-    with pytest.raises(BufferError, match="numpy does not take 'device' USM"):
+    with pytest.raises(BufferError, match="numpy does not accept 'device' USM"):
         sx.exchange(t, np, device=[0])
     array = sx.exchange(t, np, device=[0, torch.device("cpu")])
     assert (array.ctypes.data == t.ptr) is private.host_accessible("device")

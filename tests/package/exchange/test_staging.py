@@ -80,9 +80,9 @@ def test_read_only_memory():
 )
 def test_host_view_needs_no_staging(array):
     view = sx.host_view(array)
-    with pytest.raises(TypeError, match="host memory already: use it as it is"):
+    with pytest.raises(TypeError, match="already host memory; use it directly"):
         sx.staged(view).__enter__()
-    with pytest.raises(TypeError, match="host memory already: use it as it is"):
+    with pytest.raises(TypeError, match="already host memory; use it directly"):
         sx.mpi.staged_request(view, "r", lambda memory: None)
     with pytest.raises(
         TypeError, match=r"an object of type ndarray is not a Tensor; pass as_tensor"

@@ -136,7 +136,7 @@ def test_copy_of_a_packed_array_keeps_the_memory(of):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        (("pigeon", "", b""), "it has 'pigeon', '', bytes; use one version"),
+        (("pigeon", "", b""), "it has 'pigeon', '', bytes; use the same version"),
         (("bytes", "", 5), "it has 'bytes', '', int;"),
         (("handle", "", b""), "it has 'handle', '', bytes;"),
         (("shared memory", "", (b"", (1, 2, 3), 4)), "it has 'shared memory', '', tuple;"),

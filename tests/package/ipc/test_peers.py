@@ -44,13 +44,13 @@ def sleeper():
     [
         (errno.EPERM, 1, "ptrace_scope is 1", "let process 7 call sycl_ext.ipc.handle(t, peer=8)"),
         (errno.EPERM, 2, "CAP_SYS_PTRACE", "sysctl kernel.yama.ptrace_scope=0"),
-        (errno.EPERM, 3, "until the next boot", "/etc/sysctl.d"),
+        (errno.EPERM, 3, "until the next reboot", "/etc/sysctl.d"),
         (errno.EPERM, 0, "another user", "--cap-add SYS_PTRACE"),
         (errno.EPERM, None, "another user", "--cap-add SYS_PTRACE"),
         (errno.ENOSYS, 1, "older than 5.6", "update the kernel"),
         (errno.ESRCH, None, "has ended", "keep it"),
         (errno.EBADF, None, "released the memory", "keep the handle"),
-        (errno.EIO, None, "Input/output error", "one machine as one user"),
+        (errno.EIO, None, "Input/output error", "same machine and as the same user"),
     ],
 )
 def test_refusal_names_the_cause_and_the_way_out(error, scope, cause, cure):
@@ -117,7 +117,7 @@ def test_permission_ends_with_the_last_object(asked, sleeper):
     first = peers.Permission(sleeper)
     second = peers.Permission(sleeper)
     del first
-    with pytest.raises(BufferError, match=f"process {sleeper} may open .* the kernel allows one"):
+    with pytest.raises(BufferError, match=f"process {sleeper} may already open .* allows one"):
         peers.Permission(os.getpid())
     del second
     peers.Permission(os.getpid())
@@ -129,7 +129,7 @@ def test_process_id_may_be_any_integer(asked, sleeper):
     assert [(type(peer), peer) for peer in asked] == [(int, sleeper)] * 2
     del first, second
     for peer in (True, None, 1.0, np.float64(1), "1", np.zeros(1)):
-        with pytest.raises(TypeError, match="the id of a process"):
+        with pytest.raises(TypeError, match="a process id"):
             peers.Permission(peer)
 
 

@@ -81,7 +81,7 @@ def test_counts_of_a_partition_without_an_order_are_refused():
 @pytest.mark.parametrize("number", [3, np.int64(3), np.uint8(3), True, np.bool_(True)])
 def test_number_in_place_of_a_dtype_is_a_second_length(number):
     """NumPy reads the dtype of a number, so that the second length would be lost."""
-    with pytest.raises(TypeError, match=r"the shape is one argument, a tuple: \(2, "):
+    with pytest.raises(TypeError, match=r"pass the shape as one tuple: \(2, "):
         sx.empty(2, number)
 
 

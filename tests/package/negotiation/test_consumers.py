@@ -53,10 +53,10 @@ def test_limits_and_conditions_name_fields():
         ({"readonly": "dropped"}, {"readonly": True}, "would write to it"),
         ({"readonly": "refused"}, {"readonly": True}, "receives no read-only flag"),
         ({"readonly": "kept"}, {"readonly": True}, None),
-        ({"strides": "compact"}, {"c_contiguous": False}, "compact arrays only"),
-        ({"strides": "nonnegative"}, {"reversed": True}, "does not take negative"),
+        ({"strides": "compact"}, {"c_contiguous": False}, "accepts only compact arrays"),
+        ({"strides": "nonnegative"}, {"reversed": True}, "does not support negative"),
         ({"strides": "any"}, {"c_contiguous": False, "reversed": True}, None),
-        ({"alignment": 64}, {"alignment": 8}, "multiples of 64"),
+        ({"alignment": 64}, {"alignment": 8}, "an alignment of 64 bytes"),
     ],
 )
 def test_habit_of_a_consumer_decides_about_a_copy(habit, memory, words):

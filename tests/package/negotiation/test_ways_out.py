@@ -162,7 +162,7 @@ def test_ordinary_tensors_are_not_asked_what_they_are() -> None:
 
 def advice(error: BaseException) -> str:
     text = str(error)
-    call = r"(?:pass|of it with) ([\w.]+(?:\([^()]*\)|\[[^]]*\]\.data)?)(?:,|$)"
+    call = r"(?:pass|convert it with) ([\w.]+(?:\([^()]*\)|\[[^]]*\]\.data)?)(?:,|$)"
     return re.search(call, text.rpartition("; ")[2])[1]
 
 

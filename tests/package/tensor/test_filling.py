@@ -90,10 +90,10 @@ def test_copy_from_takes_a_number(value, wait):
 
 
 WRONG = [
-    (1.5, "int32", TypeError, "kind int"),
-    (1j, "float32", TypeError, "kind float"),
-    (2, "bool", TypeError, "kind bool"),
-    (np.float32(1.5), "int8", TypeError, "kind int"),
+    (1.5, "int32", TypeError, "of type int"),
+    (1j, "float32", TypeError, "of type float"),
+    (2, "bool", TypeError, "of type bool"),
+    (np.float32(1.5), "int8", TypeError, "of type int"),
     (300, "uint8", ValueError, "0 to 255"),
     (-1, "uint64", ValueError, "0 to 18446744073709551615"),
     (10**400, "float32", ValueError, "1329 bits"),

@@ -20,7 +20,7 @@ def test_host_view_is_a_view_or_a_copy_as_asked(copy, usm_type):
     tensor = numbers(usm_type)
     reached = tensor.device.host_accessible(usm_type)
     if copy is False and not reached:
-        with pytest.raises(sx.CopyRefusedError, match="the host cannot reach the memory"):
+        with pytest.raises(sx.CopyRefusedError, match="the host cannot access the memory"):
             sx.host_view(tensor, copy=copy)
         return
     view = sx.host_view(tensor, copy=copy)

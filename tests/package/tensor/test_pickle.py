@@ -203,7 +203,7 @@ def test_pickled_device_is_matched_to_the_nearest(wanted, nearest):
     ],
 )
 def test_description_that_names_no_device(words):
-    with pytest.raises(ValueError, match="does not name a device"):
+    with pytest.raises(ValueError, match="does not describe a device"):
         read_portable(words)
 
 
@@ -283,7 +283,7 @@ LIES = {
     "usm_type": (4, "magic", "usm_type is"),
     "usm_type, a list": (4, ["host"], "usm_type is"),
     "readonly": (5, 1, "readonly is 1"),
-    "device": (6, ("opencl", "cpu"), "does not name a device"),
+    "device": (6, ("opencl", "cpu"), "does not describe a device"),
     "no buffer": (7, 5, "its bytes are of type int"),
     "strided buffer": (7, memoryview(bytes(24))[::2], "its bytes are of type memoryview"),
     "short buffer": (7, b"", "0 bytes, but"),
