@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -129,6 +130,13 @@ def install(runtime: Runtime, wheel: Path) -> Path:
     return python
 
 
+def copy_checkout(folder: Path) -> Path:
+    """Copy the sources, because tests build libraries for this runtime in their checkout."""
+    shutil.rmtree(folder, ignore_errors=True)
+    left_out = shutil.ignore_patterns("build", ".*", "__pycache__", "dist")
+    return Path(shutil.copytree(ROOT, folder, ignore=left_out))
+
+
 def run(runtime: Runtime, wheel: Path, arguments: list[str]) -> bool:
     """Test the package with a runtime; return whether everything worked."""
     python = install(runtime, wheel)
@@ -141,11 +149,12 @@ def run(runtime: Runtime, wheel: Path, arguments: list[str]) -> bool:
         print(f"---- {runtime.version}, {runtime.by}: {what}", flush=True)
         return not subprocess.run([python, *command], cwd=BUILD, env=variables).returncode
 
-    settings = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-q", "-n", "2")
+    checkout = copy_checkout(BUILD / "checkouts" / runtime.version)
+    settings = ("-c", str(checkout / "pyproject.toml"), "--rootdir", str(checkout), "-q", "-n", "2")
     old_dpctl = ("-W", "ignore:dpctl.tensor is deprecated:DeprecationWarning")
     cache = ("-o", f"cache_dir={BUILD / 'caches' / runtime.version}")
-    tests = [str(ROOT / folder) for folder in runtime.tests]
-    tests += [f"--ignore={ROOT / file}" for file in LEFT_OUT]
+    tests = [str(checkout / folder) for folder in runtime.tests]
+    tests += [f"--ignore={checkout / file}" for file in LEFT_OUT]
     passed = [works("doctor", "-m", "sycl_ext", "doctor", "--full")]
     if "scikit-learn-intelex" in runtime.companions:
         passed.append(works("with dpnp and scikit-learn-intelex", "-c", TOGETHER))
