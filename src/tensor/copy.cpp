@@ -48,7 +48,19 @@ class KeptWhileBusy {
   }
   // `queue` belongs to an entry, which keeps it for ever.
   void add(const Queue& queue) noexcept { kept_->queues.add(queue); }
-  void add(const Registration& registered) noexcept { kept_->registered = registered; }
+  // The registered memory under a side.  The caller does not hold the GIL.
+  void add_registered(const ByteRange& side) {
+    for (Registration& range : registrations_of(side.begin, side.nbytes)) {
+      kept_->registered.push_back(std::move(range));
+    }
+  }
+  // Whether the bytes are in one range, which the driver of the entry knows.
+  bool is_registered(const ByteRange& side, const Entry& entry) const noexcept {
+    return std::any_of(
+        kept_->registered.begin(), kept_->registered.end(), [&](const Registration& range) {
+          return range->contains(side.begin, side.nbytes) && range->is_known_to(entry);
+        });
+  }
   void done() noexcept { kept_.reset(); }
 
  private:
@@ -57,7 +69,7 @@ class KeptWhileBusy {
     QueueSet awaited_queues() const noexcept override { return queues; }
     QueueSet queues;
     const MemoryKeeper a, b;
-    Registration registered;
+    std::vector<Registration> registered;
   };
 
   std::unique_ptr<Kept> kept_;
@@ -230,17 +242,16 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const WithoutGil released;
   const Entry& entry = *(to_host ? from : to).memory->entry;
   const Entry& source = *(from_host ? to : from).memory->entry;
-  const Tensor& host = to_host ? to : from;  // if one side is on the host
-  const ByteRange bytes = byte_range(host);
-  const Registration registered = registration_of(entry, bytes.begin, bytes.nbytes);
   kept.add(entry.commands());
   kept.add(source.commands());
-  kept.add(registered);
+  kept.add_registered(byte_range(to));
+  kept.add_registered(byte_range(from));
   if (to_host || from_host) {
+    const Tensor& host = to_host ? to : from;
     // The driver copies from and to USM directly, shared USM included, wherever it is at present.
     const bool is_known = is_usm(host) && same_context(*host.memory->entry, entry);
     HostMemory memory = HostMemory::pageable;
-    if (registered) memory = HostMemory::registered;
+    if (kept.is_registered(byte_range(host), entry)) memory = HostMemory::registered;
     if (is_known) memory = HostMemory::usm;
     if (bug::never_ends(host.memory, entry)) memory = HostMemory::barred;
     copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source, memory);
@@ -355,10 +366,9 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   if (copies && copies->work(How::counters) != Work::none) from.memory->wait_for_work();
   order_after(queue, to.memory);
   order_after(queue, from.memory);
-  const ByteRange bytes = byte_range(is_usm(to) ? from : to);  // on the host, if a side is
-  const Registration registered = registration_of(*entry, bytes.begin, bytes.nbytes);
   kept.add(queue);
-  kept.add(registered);
+  kept.add_registered(byte_range(to));
+  kept.add_registered(byte_range(from));
   const Event copy = begin_command(loops, *entry);
   // Asked after the copy was submitted, so no failure is missed: one that becomes known from now on
   // counts as a failure of this copy as well.

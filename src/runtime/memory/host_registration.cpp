@@ -135,16 +135,18 @@ void HostRegistration::close(bool wait) {
   });
 }
 
-Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes) {
-  Registration registered;  // dropped without the lock
-  {
-    const std::lock_guard<Mutex> lock(locks.host_registrations);
-    if (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
-      registered = range->weak_from_this().lock();
-    }
+std::vector<Registration> registrations_of(const std::byte* data, std::size_t nbytes) {
+  std::vector<Registration> registrations;  // dropped without the lock
+  const std::lock_guard<Mutex> lock(locks.host_registrations);
+  // From the last range to the first: no two of them overlap.
+  for (auto after = ranges.lower_bound(data + nbytes); after != ranges.begin();) {
+    const RegisteredMemory& range = *(--after)->second;
+    if (range.data + range.nbytes <= data) break;
+    registrations.emplace_back();  // may fail, before there is a handle
+    registrations.back() = range.weak_from_this().lock();
+    if (!registrations.back()) registrations.pop_back();  // its last handle is being dropped
   }
-  if (!registered || !registered->contains(data, nbytes)) return nullptr;
-  return registered->is_known_to(entry) ? registered : nullptr;
+  return registrations;
 }
 
 }  // namespace sycl_ext

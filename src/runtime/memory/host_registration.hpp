@@ -17,7 +17,8 @@
 namespace sycl_ext {
 
 // A range of memory that is registered with drivers.  It owns a reference to the memory.  The
-// destructor of the last handle removes the registration at once; each pending copy has a handle.
+// destructor of the last handle removes the registration at once.  Each pending copy has a handle
+// of each range that it reads or writes, so that close() waits for the copy.
 class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
  public:
   RegisteredMemory(const Memory& memory, const std::byte* data, std::size_t nbytes)
@@ -75,8 +76,7 @@ class HostRegistration {
   Registration held_;
 };
 
-// The registration of all these bytes with the driver of the entry; nullptr: not all of them are
-// registered.
-Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes);
+// The ranges that contain any of these bytes, whether a driver knows them or not.
+std::vector<Registration> registrations_of(const std::byte* data, std::size_t nbytes);
 
 }  // namespace sycl_ext

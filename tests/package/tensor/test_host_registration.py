@@ -100,3 +100,18 @@ def test_copies_through_memory_of_the_user():
     array.flags.writeable = False
     with pytest.raises(BufferError, match="read-only"):
         sx.staged(tensor, "r", memory=array).__enter__()
+
+
+@pytest.mark.parametrize("region", [slice(None), slice(9, -9), slice(9, None)])
+@pytest.mark.parametrize("usm_type", ["device", "host"])
+def test_close_waits_for_copies_of_memory_that_no_driver_registered(region, usm_type):
+    """The copy reads the range, a part of it, or more than it."""
+    source = np.ones(1 << 22, "float32")
+    tensor = sx.empty(source.size, usm_type=usm_type)
+    for _ in range(20):
+        source[:] = 1
+        with register_host(source[region]):
+            copy = tensor.copy_from(source, wait=False)
+        source[:] = 2
+        copy.wait()
+        assert (tensor.to_numpy() == 1).all()
