@@ -79,11 +79,15 @@ def test_class_that_gains_a_lazy_state_is_asked_by_method():
 
 def test_many_classes_are_remembered_at_once():
     """A second look at a class asks nothing, whichever classes were seen in between."""
-    producers = [new_class()(sx.zeros(3)) for _ in range(100)]
-    for producer in producers:
-        imported_often(producer)
-    for producer in producers:
-        assert samples.frames_of_ours(sx.from_dlpack, producer) == []
+
+    def frames_of_second_looks():
+        producers = [new_class()(sx.zeros(3)) for _ in range(100)]
+        for producer in producers:
+            imported_often(producer)
+        return [samples.frames_of_ours(sx.from_dlpack, producer) for producer in producers]
+
+    # Classes of earlier tests may fill the table: then all are forgotten, once in two rounds.
+    assert [[]] * 100 in (frames_of_second_looks(), frames_of_second_looks())
 
 
 def test_classes_that_come_and_go():
