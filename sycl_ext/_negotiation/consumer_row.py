@@ -72,8 +72,8 @@ class Consumer:
     narrow_importer: str = ""
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number
-    #: Read-only memory. "dropped": it would write to it; "refused": it receives no read-only flag.
-    #: In both cases it gets a copy.
+    #: Read-only memory. "dropped": it would write to it; "refused": it accepts none, or takes a
+    #: legacy capsule, which cannot say so. In both cases it gets a copy.
     readonly: Literal["kept", "dropped", "refused"] = "kept"
     system_usm: bool = True  # whether it takes host memory that a device reads in place
     null_data: bool = True  # whether it accepts the NULL pointer of an array without elements
@@ -109,7 +109,7 @@ class Consumer:
         if array.readonly and self.readonly == "dropped":
             return f"the memory is read-only, but {self.package} would write to it"
         if array.readonly and self.readonly == "refused":
-            return f"the memory is read-only, but {self.package} receives no read-only flag"
+            return f"the memory is read-only, which {self.package} does not accept"
         if array.usm_type == "system" and not self.system_usm:
             return f"{self.package} does not accept 'system' USM"
         if self.strides == "compact" and not array.c_contiguous:

@@ -41,7 +41,7 @@ class Consumer:
     copies : bool
         It copies whatever it is given.
     takes_readonly : bool
-        False: it refuses a view of read-only memory, since it receives no read-only flag.
+        False: it does not accept read-only memory.
     copies_readonly : bool
         It copies read-only memory, and nothing else.
     """

@@ -9,11 +9,13 @@ import pytest
 import seen
 from quirks import CASES, DTYPES, LAYOUTS, NAMES
 from sycl_ext._negotiation.consumer_row import NARROW
-from sycl_ext._negotiation.consumers import consumer_for
+from sycl_ext._negotiation.consumers import CONSUMERS, consumer_for
 
 KIND = "consumer"
 
 TAKEN = ("view", "copy")
+#: Libraries whose rows other tests are about: test_matrix.py, suites/suite_open3d.py.
+ELSEWHERE = {"dpctl", "open3d", "sycl_ext"}
 
 
 def outcome_of(name, *case):
@@ -102,3 +104,8 @@ def test_exchange_avoids_the_crash_of_torch():
     """torch 2.13 ends the process on negative strides; nobody who uses `exchange` sees it."""
     assert outcome_of("torch", "bare", "layout", "reversed")["outcome"] == "crash"
     assert outcome_of("torch", "exchange", "layout", "reversed")["outcome"] == "copy"
+
+
+def test_each_row_with_an_importing_function_is_tried():
+    tried = {name.split()[0] for name in NAMES}
+    assert {row.package for row in CONSUMERS if row.importer} - tried == ELSEWHERE

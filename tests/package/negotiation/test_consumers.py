@@ -51,7 +51,7 @@ def test_limits_and_conditions_name_fields():
     [
         ({}, {}, None),
         ({"readonly": "dropped"}, {"readonly": True}, "would write to it"),
-        ({"readonly": "refused"}, {"readonly": True}, "receives no read-only flag"),
+        ({"readonly": "refused"}, {"readonly": True}, "does not accept"),
         ({"readonly": "kept"}, {"readonly": True}, None),
         ({"strides": "compact"}, {"c_contiguous": False}, "accepts only compact arrays"),
         ({"strides": "nonnegative"}, {"reversed": True}, "does not support negative"),
