@@ -6,6 +6,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from typing import Any, NamedTuple, TypeAlias
 
 from sycl_ext import _core
@@ -28,6 +29,16 @@ class Attempt(NamedTuple):
     copies: int = 0  # of the route; the export that the consumer requests may make the last one
     native: DLDevice | None = None  # the name of CUDA or HIP under which it is passed
     usm_type: UsmType | None = None  # the kind of USM on `device`; None: any
+
+
+class Form(Enum):
+    """What a library is handed for the tensor or host view of an attempt."""
+
+    ITSELF = auto()
+    NATIVE_VIEW = auto()  # a producer of memory of CUDA or HIP
+    NUMPY_ARRAY = auto()
+    LEGACY_CAPSULE = auto()
+    WITH_ADDRESS = auto()  # a producer that has an address though it has no elements
 
 
 class Flags(NamedTuple):
@@ -65,6 +76,17 @@ def to_device(
     target = facts.entry if where is None else None if where == HOST else where[1]
     noted = _with_notes(plans[0], facts.dtype, target)
     return Attempt(noted, given_one, copies=plans[0].copies, usm_type=usm_type)
+
+
+def form_of(attempt: Attempt, row: Consumer, *, empty: bool) -> Form:
+    """Return the form in which a library takes an attempt; `empty`: the array has no elements."""
+    if attempt.native is not None:
+        return Form.NATIVE_VIEW
+    if row.takes == "NumPy array":
+        return Form.NUMPY_ARRAY
+    if row.takes == "legacy capsule":
+        return Form.LEGACY_CAPSULE
+    return Form.WITH_ADDRESS if empty and not row.null_data else Form.ITSELF
 
 
 def where_it_is(facts: _core.ArrayFacts) -> RequestedDevice:

@@ -23,8 +23,8 @@ from sycl_ext._devices.placement import (
     place,
 )
 from sycl_ext._exchange import attempts
-from sycl_ext._exchange.attempts import Attempt, Flags, RequestedDevice, no_more
-from sycl_ext._negotiation.consumer_row import NARROW
+from sycl_ext._exchange.attempts import Attempt, Flags, Form, RequestedDevice, no_more
+from sycl_ext._negotiation.consumer_row import NARROW, Consumer
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.rules import Plan, Route, refusal_of
 from sycl_ext._negotiation.targets import Lookup, Target, read_consumer
@@ -184,7 +184,7 @@ def decide(
         return _decision(target, call, refused, no_more, View.NONE)
     planned, more = attempts.to_library(facts, target.title, row, read.devices, flags)
     first = next((attempt for attempt in planned if attempt.plan.error is None), None)
-    view = View.NONE if first is None else _view_of(first, target, facts)
+    view = View.NONE if first is None else _view_of(first, target, row, facts)
     waits = row.drops_stream and view is View.ON_DEVICE
     return _decision(target, call, planned, more, view)._replace(waits=waits)
 
@@ -209,14 +209,12 @@ def _reads_usm_interface(target: Target, facts: _core.ArrayFacts) -> bool:
     return is_plain and is_on_root and facts.usm_type != "system"
 
 
-def _view_of(attempt: Attempt, target: Target, facts: _core.ArrayFacts) -> View:
+def _view_of(attempt: Attempt, target: Target, row: Consumer, facts: _core.ArrayFacts) -> View:
     """Return the view that the core makes for an attempt with a library, if it is one."""
-    row = target.row
-    is_view = not (attempt.copies or attempt.compact or attempt.native is not None)
-    takes_producer = row is not None and row.takes == "producer" and target.imports
-    is_plain = not (facts.empty and row is not None and not row.null_data)
-    # A class may return an instance of it as it is, which `finish` knows.
-    if not (is_view and takes_producer and is_plain) or isinstance(target.then, type):
+    form = attempts.form_of(attempt, row, empty=facts.empty)
+    is_view = form is Form.ITSELF and not (attempt.copies or attempt.compact)
+    # `_finish` in run.py returns an instance of a class as it is.
+    if not (is_view and target.imports) or isinstance(target.then, type):
         return View.NONE
     if attempt.device == HOST:
         return View.ON_HOST

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._exchange.attempts import Attempt, copy_entry
+from sycl_ext._exchange.attempts import Attempt, Form, copy_entry, form_of
 from sycl_ext._exchange.decisions import Decision, call_for
 from sycl_ext._negotiation.consumer_row import Consumer
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
@@ -143,17 +143,21 @@ def _make_tensor(
 
 def _as_taken(tensor: _core.TensorBase, row: Consumer, attempt: Attempt) -> Any:
     """Return a tensor in the form that a library takes."""
-    if attempt.native is not None:
-        return NativeView(tensor, attempt.native)
-    if row.drops_stream and attempt.device != HOST:
+    form = form_of(attempt, row, empty=tensor.size == 0)
+    if row.drops_stream and attempt.device != HOST and form is not Form.NATIVE_VIEW:
         _core.synchronize(tensor)
-    if row.takes == "NumPy array":
-        return np.asarray(tensor)
-    if row.takes == "legacy capsule":
-        return tensor.__dlpack__()
-    if tensor.size == 0 and not row.null_data and tensor.entry_id is not None:
-        return _EmptyProducer(tensor, copy_entry(tensor.entry_id, row))
-    return tensor
+    match form:
+        case Form.ITSELF:
+            return tensor
+        case Form.NATIVE_VIEW:
+            assert attempt.native is not None
+            return NativeView(tensor, attempt.native)
+        case Form.NUMPY_ARRAY:
+            return np.asarray(tensor)
+        case Form.LEGACY_CAPSULE:
+            return tensor.__dlpack__()
+        case Form.WITH_ADDRESS:
+            return _EmptyProducer(tensor, copy_entry(tensor.entry_id, row))
 
 
 class NativeView:
