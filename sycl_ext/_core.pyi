@@ -719,6 +719,7 @@ def zeros(
 
 DLPACK_VERSION: tuple[int, int]
 DTYPES: tuple[tuple[str, str, int, int], ...]
+ALLOCATED_KINDS: tuple[str, ...]  # the kinds of USM that the runtime allocates, by number
 _C_API: CapsuleType
 
 class _test:  # noqa: N801

@@ -12,6 +12,7 @@
 #include "python/functions.hpp"
 #include "python/host_arrays.hpp"
 #include "runtime/devices/device_table.hpp"
+#include "runtime/sycl/usm_kind.hpp"
 
 namespace {
 
@@ -46,6 +47,11 @@ void bind_hooks(py::module_& m) {
     names.append(py::make_tuple(dtype.name, dtype.kind, dtype.itemsize(), dtype.code));
   }
   m.attr("DTYPES") = py::tuple(names);  // (name, array-interface kind, itemsize, DLPack code)
+  py::list kinds;
+  for (const sycl_ext::UsmKind kind : sycl_ext::allocated_kinds) {
+    kinds.append(sycl_ext::usm_kind_name(kind));
+  }
+  m.attr("ALLOCATED_KINDS") = py::tuple(kinds);
 }
 
 // `module`: the one that the functions are said to be in.  A pickle names it, and a process that

@@ -23,8 +23,15 @@ static_assert(sycl_ext_root == static_cast<int>(EntryKind::root));
 static_assert(sycl_ext_sub_device == static_cast<int>(EntryKind::sub_device));
 static_assert(sycl_ext_private_context == static_cast<int>(EntryKind::context));
 static_assert(sycl_ext_usm_device == static_cast<int>(UsmKind::device));
+static_assert(sycl_ext_usm_shared == static_cast<int>(UsmKind::shared));
+static_assert(sycl_ext_usm_host == static_cast<int>(UsmKind::host));
 static_assert(sycl_ext_usm_system == static_cast<int>(UsmKind::system));
 static_assert(sycl_ext_buffer_error == static_cast<int>(Error::Kind::buffer));
+static_assert(sycl_ext_copy_refused == static_cast<int>(Error::Kind::copy_refused));
+static_assert(sycl_ext_type_error == static_cast<int>(Error::Kind::type));
+static_assert(sycl_ext_value_error == static_cast<int>(Error::Kind::value));
+static_assert(sycl_ext_index_error == static_cast<int>(Error::Kind::index));
+static_assert(sycl_ext_memory_error == static_cast<int>(Error::Kind::memory));
 static_assert(sycl_ext_sycl_error == static_cast<int>(Error::Kind::runtime));
 
 // ---- the device table ---------------------------------------------------------------------------

@@ -36,7 +36,7 @@ struct ArrayFacts : MemoryFacts {
   unsigned alignment = max_alignment;  // the power of two that divides its address
 };
 
-MemoryFacts memory_facts(const Tensor& tensor) noexcept;
+MemoryFacts memory_facts(const Tensor& tensor) noexcept;  // never waits: called with the GIL
 ArrayFacts array_facts(const Tensor& tensor) noexcept;
 
 // A number for each set of facts.  It leaves the three highest bits free.

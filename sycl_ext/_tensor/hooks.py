@@ -7,7 +7,6 @@ from sycl_ext import _core
 from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError, is_refusal
-from sycl_ext._negotiation.usm_types import ALLOCATED
 from sycl_ext._protocols import exports, imports, moving, producer_facts
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
 from sycl_ext._protocols.trace import LOGGED
@@ -24,7 +23,7 @@ def connect() -> None:
         "device_class": device.Device,
         "device_ids": device.ids,
         "dtype_indices": dtype_indices(),
-        "usm_kinds": {kind: number for number, kind in enumerate(ALLOCATED)},
+        "usm_kinds": {kind: number for number, kind in enumerate(_core.ALLOCATED_KINDS)},
         "numpy_dtype": numpy_dtype,
         "make_room": memory_use.make_room,
         "facts_of_class": producer_facts.facts_of_class,
