@@ -184,7 +184,7 @@ def decide(
         return _decision(target, call, refused, no_more, View.NONE)
     planned, more = attempts.to_library(facts, target.title, row, read.devices, flags)
     first = next((attempt for attempt in planned if attempt.plan.error is None), None)
-    view = View.NONE if first is None else _view_of(first, target, row, facts)
+    view = View.NONE if first is None else view_of(first, target, row, facts)
     waits = row.drops_stream and view is View.ON_DEVICE
     return _decision(target, call, planned, more, view)._replace(waits=waits)
 
@@ -209,7 +209,7 @@ def _reads_usm_interface(target: Target, facts: _core.ArrayFacts) -> bool:
     return is_plain and is_on_root and facts.usm_type != "system"
 
 
-def _view_of(attempt: Attempt, target: Target, row: Consumer, facts: _core.ArrayFacts) -> View:
+def view_of(attempt: Attempt, target: Target, row: Consumer, facts: _core.ArrayFacts) -> View:
     """Return the view that the core makes for an attempt with a library, if it is one."""
     form = attempts.form_of(attempt, row, empty=facts.empty)
     is_view = form is Form.ITSELF and not (attempt.copies or attempt.compact)

@@ -137,7 +137,7 @@ def _nothing() -> None:
 
 #: Requests that are not done, whose memory MPI may still read and write. One that the program drops
 #: stays here for good, because MPI does not say when it is done.
-_pending: set[StagedRequest] = set()
+pending_requests: set[StagedRequest] = set()
 
 
 class StagedRequest:
@@ -156,7 +156,7 @@ class StagedRequest:
     ) -> None:
         self._memory = memory
         self._finish = finish
-        _pending.add(self)
+        pending_requests.add(self)
         try:
             self.request = start(memory)
         except REFUSALS:  # of MPI; after Ctrl-C the memory stays, because MPI may use it
@@ -179,13 +179,13 @@ class StagedRequest:
         except RuntimeError:  # such as MPI.Exception; a signal handler does not end the request
             self._forget()  # the request has failed, so MPI no longer uses the memory
             raise
-        _pending.discard(self)  # MPI is done, also when the copy below fails
+        pending_requests.discard(self)  # MPI is done, also when the copy below fails
         self._finish()
         self._forget()
         return True
 
     def _forget(self) -> None:
-        _pending.discard(self)
+        pending_requests.discard(self)
         self._memory, self._finish = None, _nothing
 
 

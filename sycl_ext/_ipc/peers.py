@@ -132,7 +132,7 @@ def _pidfd_getfd(process: int, descriptor: int) -> int:
     return int(result)
 
 
-def _set_ptracer(process: int) -> None:
+def set_ptracer(process: int) -> None:
     zero = ctypes.c_ulong(0)
     call = ctypes.CDLL(None, use_errno=True).prctl
     if call(_SET_PTRACER, ctypes.c_ulong(process), zero, zero, zero) != 0:
@@ -178,7 +178,7 @@ class Permission:
     def _update_kernel(cls) -> None:
         current = None
         while ptrace_scope() == 1 and current != (allowed := cls._allowed()):
-            _set_ptracer(allowed)
+            set_ptracer(allowed)
             current = allowed  # another permission may have begun or ended meanwhile
 
     @classmethod

@@ -33,12 +33,12 @@ _ARRIVED = len(_MARK)  # the offset of the state
 
 #: A random number of this process image. A process that replaces itself (``execv``) keeps its id
 #: and its start time, and its memory is other memory.
-_image = os.urandom(16)
+own_image = os.urandom(16)
 
 
 def _renew_image() -> None:
-    global _image
-    _image = os.urandom(16)
+    global own_image
+    own_image = os.urandom(16)
 
 
 os.register_at_fork(after_in_child=_renew_image)
@@ -90,7 +90,7 @@ class Offer:
     ) -> None:
         record = make_block(_SIZE)
         has_arrived = False
-        record.write(_RECORD.pack(_MARK, has_arrived, _image, nbytes, len(data)) + data)
+        record.write(_RECORD.pack(_MARK, has_arrived, own_image, nbytes, len(data)) + data)
         self.data, self.key = data, record.key
         self._memory = _Memory(weakref.ref(self), record, data, array, kept)
         _offered.add(self._memory)
@@ -192,7 +192,7 @@ def mark_as_arrived(key: BlockKey) -> None:
 
 #: Each process whose memory was opened here -> its image. It has no more entries than the kernel
 #: has ids of processes (``kernel.pid_max``).
-_opened: dict[int, bytes] = {}
+opened_images: dict[int, bytes] = {}
 
 
 def _require_the_same_image(process: int, image: bytes) -> None:
@@ -201,7 +201,7 @@ def _require_the_same_image(process: int, image: bytes) -> None:
     The runtime keeps mappings by process, address and number of the handle, also when they are
     closed, and a later image with the same process id may have all three of an earlier one.
     """
-    if _opened.setdefault(process, image) != image:
+    if opened_images.setdefault(process, image) != image:
         raise BufferError(
             f"process {process} reuses the id of one whose memory was opened here earlier, or has "
             "replaced itself (exec), and the SYCL runtime cannot distinguish their handles; "

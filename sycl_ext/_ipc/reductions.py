@@ -63,11 +63,11 @@ def register_multiprocessing(*libraries: str) -> None:
 
     for library in libraries:
         ForkingPickler.register(class_of(library), reducer_of(library))
-    ForkingPickler.register(Tensor, _reduce)
+    ForkingPickler.register(Tensor, reduce_tensor)
     _wait_at_the_end()
 
 
-def _reduce(tensor: Tensor) -> tuple[Any, ...]:
+def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     try:
         handle = handles.handle(tensor)
     except DescriptorError:  # this memory can be shared; the receiver would write to a copy

@@ -24,7 +24,7 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("+")[0].split(".")[:3] if number.isdigit())
 
 
-def _dpnp_by_usm_interface(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
+def dpnp_by_usm_interface(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
     """Import a description as ``dpnp.asarray`` does, in a fifth of its time.
 
     It replaces dpnp's own function only, not a function that a program has put in its place.
@@ -177,7 +177,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         strides="nonnegative",
         null_data=False,
         lacks=NARROW,
-        usm_interface_importer=_dpnp_by_usm_interface,
+        usm_interface_importer=dpnp_by_usm_interface,
         reason="0.20: TypeError on the NULL pointer of an empty array; ValueError on negative "
         "strides with byte_offset 0; returns a numpy.ndarray for host memory; no bfloat16 or "
         "float8",

@@ -131,13 +131,13 @@ def require_main_interpreter() -> None:
     The core releases and takes the GIL with calls that support only the main interpreter; in
     another one they would deadlock.
     """
-    if not _is_main():
+    if not is_main_interpreter():
         raise ImportError(  # pragma: no cover: coverage.py counts only in the main interpreter
             "sycl_ext does not support sub-interpreters; use a thread or a process instead"
         )
 
 
-def _is_main() -> bool:
+def is_main_interpreter() -> bool:
     is_main = getattr(_thread, "_is_main_interpreter", None)  # of CPython 3.12 and later
     if is_main is not None:
         return bool(is_main())

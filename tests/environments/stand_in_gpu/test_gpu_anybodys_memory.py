@@ -272,8 +272,8 @@ def test_handle_of_a_reused_process_id_is_refused(gpu, monkeypatch):
     """The runtime would take its handle for that of the one that has ended."""
     handle = sx.ipc.handle(numbers(gpu))
     sx.ipc.open(handle)
-    for process in list(records._opened):
-        monkeypatch.setitem(records._opened, process, "earlier")
+    for process in list(records.opened_images):
+        monkeypatch.setitem(records.opened_images, process, "earlier")
     with pytest.raises(BufferError, match="reuses the id of one"):
         sx.ipc.open(handle)
 

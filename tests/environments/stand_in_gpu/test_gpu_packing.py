@@ -45,7 +45,7 @@ def test_device_usm_is_copied_where_the_kernel_would_refuse(
     gpus, with_ipc, monkeypatch, scope, peer, how
 ):
     monkeypatch.setattr(peers, "ptrace_scope", lambda: scope)
-    monkeypatch.setattr(peers, "_set_ptracer", lambda _: None)
+    monkeypatch.setattr(peers, "set_ptracer", lambda _: None)
     packed = sx.ipc.pack(sx.ones(3, device=gpus[0]), peer=os.getpid() if peer else None)
     assert packed.how == how
     assert (f"ptrace_scope is {scope}" in packed.reason) == (how != "handle")

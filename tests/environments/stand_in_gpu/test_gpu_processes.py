@@ -355,7 +355,7 @@ def test_wrong_record_of_a_handle_is_refused(size, gpu, with_ipc):
     record.write(b"another mark".ljust(16))
     with pytest.raises(BufferError, match="does not share the memory that the handle names"):
         sx.ipc.open(handle)
-    header = records._RECORD.pack(records._MARK, False, records._image, 96, size)
+    header = records._RECORD.pack(records._MARK, False, records.own_image, 96, size)
     record.write(header + b"x" * min(size, 4000))
     if size > 4048:
         with pytest.raises(BufferError, match="does not share the memory"):

@@ -114,7 +114,7 @@ def test_facts_in_the_core_are_the_attributes_of_the_tensor(usm_type, private):
 
 def test_decision_that_cannot_be_read_is_an_error(monkeypatch, library):
     """The core reads a decision of Python with the checks of any other object."""
-    monkeypatch.setattr(decisions, "_view_of", lambda *_: "not a number")
+    monkeypatch.setattr(decisions, "view_of", lambda *_: "not a number")
     for _ in range(2):
         with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
             sx.exchange(usm(), library)

@@ -183,7 +183,9 @@ def test_request_that_is_never_made_keeps_no_memory():
         sx.mpi.staged_request(tensor, "r", Mock(side_effect=ValueError("of MPI")))
     with pytest.raises(KeyboardInterrupt):  # MPI may have started, and write to the memory
         sx.mpi.staged_request(tensor, "r", Mock(side_effect=KeyboardInterrupt))
-    assert [staging._pending.pop()._memory.shape, *staging._pending] == [tensor.shape]
+    assert [staging.pending_requests.pop()._memory.shape, *staging.pending_requests] == [
+        tensor.shape
+    ]
 
     def late(_number, _frame):
         raise TimeoutError
@@ -192,6 +194,8 @@ def test_request_that_is_never_made_keeps_no_memory():
     with pytest.raises(TimeoutError):
         sx.mpi.staged_request(tensor, "r", lambda _: signal.raise_signal(signal.SIGALRM))
     signal.signal(signal.SIGALRM, before)
-    assert [staging._pending.pop()._memory.shape, *staging._pending] == [tensor.shape]
+    assert [staging.pending_requests.pop()._memory.shape, *staging.pending_requests] == [
+        tensor.shape
+    ]
     with pytest.raises(BufferError, match="stage it with mode 'r'"):
         sx.mpi.staged_request(tensor.as_readonly(), "w", Request)

@@ -230,7 +230,7 @@ def test_memory_is_not_sent_as_bytes_where_no_descriptor_is_left(monkeypatch):
     error = descriptors_module.DescriptorError(errno.EMFILE, "ulimit -n")
     monkeypatch.setattr(reductions.handles, "handle", mock.Mock(side_effect=error))
     with pytest.raises(OSError, match="ulimit -n"):
-        reductions._reduce(t)
+        reductions.reduce_tensor(t)
 
 
 @pytest.mark.parametrize(
@@ -300,25 +300,25 @@ for error in errors:
 
 def test_processes_whose_memory_was_opened_are_remembered_once(monkeypatch):
     """The table has a bound: the number of ids that the kernel has for processes."""
-    monkeypatch.setattr(records, "_opened", {})
+    monkeypatch.setattr(records, "opened_images", {})
     for _ in range(20):
         offer = records.Offer(os.urandom(64), 96, None)
         records.borrow(offer.key, 96)
-    assert len(records._opened) == 1
-    monkeypatch.setattr(records, "_opened", {os.getpid(): b"of an earlier one"})
+    assert len(records.opened_images) == 1
+    monkeypatch.setattr(records, "opened_images", {os.getpid(): b"of an earlier one"})
     with pytest.raises(BufferError, match="reuses the id of one"):
         records.borrow(offer.key, 96)
 
 
 def test_forked_child_is_another_process_image():
     """A later child may get the id of an earlier one."""
-    image = records._image
+    image = records.own_image
     assert len(image) == 16
     child = os.fork()
     if child == 0:
-        os._exit(records._image == image)
+        os._exit(records.own_image == image)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert records._image == image
+    assert records.own_image == image
 
 
 @pytest.mark.parametrize(
@@ -512,7 +512,7 @@ def test_without_memfd(monkeypatch):
 
 def test_tensor_of_multiprocessing_may_be_the_first_use_of_the_package():
     """The pickle names a function of this package, which nobody has imported there."""
-    buffer = pickle.dumps(reductions._reduce(shared(3)))
+    buffer = pickle.dumps(reductions.reduce_tensor(shared(3)))
     environments.python(f"""
 import pickle
 

@@ -109,7 +109,7 @@ def asked(monkeypatch):
     """The call to the kernel where Yama restricts, which this machine need not do."""
     calls = []
     monkeypatch.setattr(peers, "ptrace_scope", lambda: 1)
-    monkeypatch.setattr(peers, "_set_ptracer", calls.append)
+    monkeypatch.setattr(peers, "set_ptracer", calls.append)
     return calls
 
 
@@ -149,7 +149,7 @@ def test_kernel_is_told_the_latest_permission(asked, sleeper, monkeypatch):
         kept or peer or kept.append(peers.Permission(sleeper))
         asked.append(peer)
 
-    monkeypatch.setattr(peers, "_set_ptracer", late)
+    monkeypatch.setattr(peers, "set_ptracer", late)
     peers.Permission(sleeper)
     assert asked == [sleeper, sleeper, 0, sleeper]
 

@@ -178,7 +178,7 @@ def test_direct_dpnp_construction_gives_what_from_dlpack_gives(monkeypatch, name
     make, is_described = HANDED[name]
     x, called = make(), []
     plain = sx.exchange(x, dpnp.from_dlpack)  # a function is called as it is
-    taken = consumers._dpnp_by_usm_interface(dpnp.from_dlpack)
+    taken = consumers.dpnp_by_usm_interface(dpnp.from_dlpack)
     row = consumers.consumer_for("dpnp", dpnp.__version__)
     counted = replace(row, usm_interface_importer=lambda _: lambda x: called.append(x) or taken(x))
     monkeypatch.setattr(targets, "consumer_for", lambda *_: counted)
@@ -194,4 +194,4 @@ def test_direct_dpnp_construction_gives_what_from_dlpack_gives(monkeypatch, name
 
 def test_dpnp_without_direct_construction_is_supported(monkeypatch):
     monkeypatch.delattr(dpnp.ndarray, "_create_from_usm_ndarray")
-    assert consumers._dpnp_by_usm_interface(dpnp.from_dlpack) is None
+    assert consumers.dpnp_by_usm_interface(dpnp.from_dlpack) is None

@@ -103,7 +103,7 @@ def test_numpy_that_is_too_old_is_named(version, monkeypatch):
 @pytest.mark.parametrize("answer", [True, False])
 def test_main_interpreter_is_told_by_newer_pythons(answer, monkeypatch):
     monkeypatch.setattr(_thread, "_is_main_interpreter", lambda: answer, raising=False)
-    assert startup._is_main() is answer
+    assert startup.is_main_interpreter() is answer
 
 
 def test_import_loads_five_small_modules():
