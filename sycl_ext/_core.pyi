@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by hand; tests/package/test_stub.py compares it with the docstrings of the module.
+# It imports no module of the package, because they import the core.  A function that returns a
+# Tensor or a HostView is declared here with their base class, and the module that makes it public
+# declares the class.
 """The C++ core of sycl_ext: literal classes and functions for the package itself."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar, overload
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import CapsuleType
-
-from sycl_ext._exchange.consumer_types import ADevice, Library, NumPyModule, Result
-from sycl_ext._negotiation.arguments import Shape
-from sycl_ext._negotiation.usm_types import UsmType
-from sycl_ext._tensor.argument_types import DType
-from sycl_ext._tensor.async_copy import AsyncCopy
-from sycl_ext._tensor.host_view import HostView
-from sycl_ext._tensor.tensor import Tensor
 
 _AnyTensor = TypeVar("_AnyTensor", bound=TensorBase)
 
@@ -173,18 +168,9 @@ class TensorBase:
     def __buffer__(self, flags: int, /) -> memoryview:
         """Return a buffer over memory that the host can reach."""
 
-    @overload
-    def to_numpy(self, copy: bool | None = None, *, wait: Literal[True] = True) -> NDArray[Any]:
+    def to_numpy(self, copy: bool | None = None, *, wait: bool = True) -> Any:
         """Return the elements as a ``numpy.ndarray``."""
 
-    @overload
-    def to_numpy(
-        self, copy: bool | None = None, *, wait: Literal[False]
-    ) -> AsyncCopy[NDArray[Any]]: ...
-    @overload
-    def to_numpy(
-        self, copy: bool | None = None, *, wait: bool
-    ) -> NDArray[Any] | AsyncCopy[NDArray[Any]]: ...
     def to_device(
         self,
         device: Any,
@@ -192,8 +178,8 @@ class TensorBase:
         *,
         stream: Any = None,
         copy: bool | None = None,
-        usm_type: UsmType | None = None,
-    ) -> Tensor:
+        usm_type: Literal["device", "shared", "host"] | None = None,
+    ) -> TensorBase:
         """Return the tensor on another device."""
 
     def __dlpack__(
@@ -239,10 +225,10 @@ class IpcExport:
     @property
     def exposed(self) -> int: ...
 
-def adopt(tensor: TensorBase, entry: Entry, /, *, queue: Queue | None = None) -> Tensor:
+def adopt(tensor: TensorBase, entry: Entry, /, *, queue: Queue | None = None) -> TensorBase:
     """The same host memory as 'system' USM of an entry."""
 
-def of_kind(tensor: TensorBase, usm_type: str, /) -> Tensor:
+def of_kind(tensor: TensorBase, usm_type: str, /) -> TensorBase:
     """The tensor as this kind of USM, for an array without elements: its pointer does not tell."""
 
 def on_queue(tensor: TensorBase, queue: Queue, /) -> TensorBase:
@@ -257,7 +243,7 @@ def allocate(
     queue: Queue | None = None,
     zero: bool = False,
     dedicated: bool = False,
-) -> Tensor:
+) -> TensorBase:
     """A new compact tensor; `dedicated`: in 'device' USM that can be shared with other processes."""
 
 def as_ndarray(tensor: TensorBase, /, *, wait: bool) -> NDArray[Any]:
@@ -273,7 +259,7 @@ def borrow(
     owner: object,
     entry: Entry | None = None,
     queue: Queue | None = None,
-) -> Tensor:
+) -> TensorBase:
     """A view of memory that `owner` keeps alive: USM of the entry, or host memory without one; `pointer` is its first element."""
 
 def as_usm(tensor: TensorBase, /, *, thorough: bool = False) -> TensorBase:
@@ -282,7 +268,7 @@ def as_usm(tensor: TensorBase, /, *, thorough: bool = False) -> TensorBase:
 def begin_copy(tensor: TensorBase, source: TensorBase, /) -> Commands:
     """Begins to copy all elements."""
 
-def begin_copy_to_host(tensor: TensorBase, /) -> tuple[Tensor, Commands]:
+def begin_copy_to_host(tensor: TensorBase, /) -> tuple[TensorBase, Commands]:
     """A compact host copy, and the commands that fill it."""
 
 def capsule_from_pointer(address: SupportsIndex, /, *, versioned: bool) -> CapsuleType:
@@ -303,10 +289,10 @@ def copy_to_entry(
     usm_type: str,
     order: str = "C",
     queue: Queue | None = None,
-) -> Tensor:
+) -> TensorBase:
     """A compact copy on another entry, or on the same one."""
 
-def copy_to_host(tensor: TensorBase, /) -> Tensor:
+def copy_to_host(tensor: TensorBase, /) -> TensorBase:
     """A compact, page-aligned host copy."""
 
 def create_sub_devices(entry: Entry, way: str, counts: Sequence[SupportsIndex], /) -> list[Entry]:
@@ -364,7 +350,7 @@ def import_through_table(x: object, /) -> tuple[TensorBase, bool] | None:
 def facts_of_class(cls: type, /) -> int:
     """The cached bits of _protocols.producer_facts.facts_of_class."""
 
-def as_host_view(tensor: TensorBase, /, *, source: object = None) -> HostView:
+def as_host_view(tensor: TensorBase, /, *, source: object = None) -> TensorBase:
     """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it.
 
     `source`: the object that it is a view of, or None. The base is its base, if it has one.
@@ -431,7 +417,7 @@ def open_ipc(
     strides: Sequence[int],
     readonly: bool = False,
     lease: object = None,
-) -> Tensor:
+) -> TensorBase:
     """A tensor in the block behind an inter-process handle of another process.
 
     `lease` is kept as long as the block.
@@ -447,7 +433,7 @@ def open_own(
     shape: Sequence[int],
     strides: Sequence[int],
     readonly: bool = False,
-) -> Tensor:
+) -> TensorBase:
     """What `open_ipc` returns for a handle of `own`, which is of this process: a view of it."""
 
 def order_after(queue: Queue, tensor: TensorBase, /) -> None:
@@ -635,57 +621,23 @@ def as_tensor(
     *,
     device: Any = None,
     copy: bool | None = None,
-    usm_type: UsmType | None = None,
-) -> Tensor:
+    usm_type: Literal["device", "shared", "host"] | None = None,
+) -> TensorBase:
     """Return the memory of any object as a tensor, by the best protocol that it supports."""
 
 def empty(
-    shape: Shape,
-    dtype: DType = "float32",
+    shape: Any,
+    dtype: Any = "float32",
     *,
     usm_type: Literal["device", "shared", "host"] = "device",
     device: Any = None,
     order: Literal["C", "F"] = "C",
-) -> Tensor:
+) -> TensorBase:
     """Return a new, uninitialised tensor."""
 
 def find_memory(x: Any, /, *, copy: bool | None = None, dlpack_only: bool = False) -> TensorBase:
     """The memory of any object, where it is, by the best protocol that it supports, or only by DLPack."""
 
-@overload
-def exchange(
-    x: Any,
-    consumer: Literal["numpy"] | NumPyModule,
-    /,
-    *,
-    copy: bool | None = None,
-    host_copy: bool = True,
-    device: Any = None,
-) -> NDArray[Any]:
-    """Pass an array to a consumer, in the best form that it accepts."""
-
-@overload
-def exchange(
-    x: Any,
-    consumer: Library[Result] | Callable[[Any], Result],
-    /,
-    *,
-    copy: bool | None = None,
-    host_copy: bool = True,
-    device: Any = None,
-) -> Result: ...
-@overload
-def exchange(
-    x: Any,
-    consumer: ADevice,
-    /,
-    *,
-    copy: bool | None = None,
-    host_copy: bool = True,
-    device: Any = None,
-    usm_type: UsmType | None = None,
-) -> Tensor: ...
-@overload
 def exchange(
     x: Any,
     consumer: Any,
@@ -694,27 +646,29 @@ def exchange(
     copy: bool | None = None,
     host_copy: bool = True,
     device: Any = None,
-    usm_type: UsmType | None = None,
-) -> Any: ...
+    usm_type: Literal["device", "shared", "host"] | None = None,
+) -> Any:
+    """Pass an array to a consumer, in the best form that it accepts."""
+
 def decide_exchange(
     x: Any, consumer: Any, copy: bool | None, host_copy: bool, device: Any, usm_type: Any, /
 ) -> Any:
     """The decision that `exchange` would carry out."""
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> TensorBase:
     """Return the memory of any DLPack producer as a tensor."""
 
-def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
+def host_view(x: Any, /, *, copy: bool | None = None) -> TensorBase:
     """Return a producer of host memory over `x`."""
 
 def zeros(
-    shape: Shape,
-    dtype: DType = "float32",
+    shape: Any,
+    dtype: Any = "float32",
     *,
     usm_type: Literal["device", "shared", "host"] = "device",
     device: Any = None,
     order: Literal["C", "F"] = "C",
-) -> Tensor:
+) -> TensorBase:
     """Return a new tensor of zeros; the arguments are those of `empty`."""
 
 DLPACK_VERSION: tuple[int, int]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`exchange` and `explain`: pass any array to any consumer, and describe it in advance."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sycl_ext import _core
 from sycl_ext._exchange.decisions import Decision, decide, read_target
@@ -11,11 +11,76 @@ from sycl_ext._negotiation.rules import Plan, Route
 from sycl_ext._negotiation.usm_types import UsmType
 from sycl_ext._protocols.trace import traced
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sycl_ext._exchange.consumer_types import ADevice, Library, NumPyModule, Result
+    from sycl_ext._tensor.tensor import Tensor
+
 _core.set_exchange_hooks(
     {"read_target": read_target, "decide": decide, "run_attempts": run_attempts}
 )
 
-exchange = traced(_core.exchange)
+if TYPE_CHECKING:
+    # The function of the core, with the result for each kind of consumer; the stub lacks these.
+    @overload
+    def exchange(
+        x: Any,
+        consumer: Literal["numpy"] | NumPyModule,
+        /,
+        *,
+        copy: bool | None = None,
+        host_copy: bool = True,
+        device: Any = None,
+    ) -> NDArray[Any]: ...
+    @overload
+    def exchange(
+        x: Any,
+        consumer: Library[Result] | Callable[[Any], Result],
+        /,
+        *,
+        copy: bool | None = None,
+        host_copy: bool = True,
+        device: Any = None,
+    ) -> Result: ...
+    @overload
+    def exchange(
+        x: Any,
+        consumer: ADevice,
+        /,
+        *,
+        copy: bool | None = None,
+        host_copy: bool = True,
+        device: Any = None,
+        usm_type: UsmType | None = None,
+    ) -> Tensor: ...
+    @overload
+    def exchange(
+        x: Any,
+        consumer: Any,
+        /,
+        *,
+        copy: bool | None = None,
+        host_copy: bool = True,
+        device: Any = None,
+        usm_type: UsmType | None = None,
+    ) -> Any: ...
+    def exchange(
+        x: Any,
+        consumer: Any,
+        /,
+        *,
+        copy: bool | None = None,
+        host_copy: bool = True,
+        device: Any = None,
+        usm_type: UsmType | None = None,
+    ) -> Any:
+        """Pass an array to a consumer, in the best form that it accepts."""
+
+else:
+    exchange = traced(_core.exchange)
 
 
 def explain(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -192,9 +192,9 @@ class _EmptyProducer:
     def __init__(self, tensor: _core.TensorBase, entry: _core.Entry) -> None:
         moves = tensor.entry_id != entry.id
         usm_type = kind_of_copy(tensor.usm_type, entry.usm_types, moves=moves)
-        anchor = _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C")
+        anchor = cast("Tensor", _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C"))
         readonly = tensor.readonly and not moves
-        self._view: Tensor = _core.view(anchor, 0, tensor.shape, tensor.strides, readonly)
+        self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, readonly)
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:

@@ -207,9 +207,10 @@ def empty(
     where = place(device)
     entry = where.device._entry
     if _core.has_ipc(entry):
-        return _core.allocate(
+        tensor = _core.allocate(
             entry, "device", name, lengths, order, queue=where.queue, dedicated=True
         )
+        return cast("Tensor", tensor)
     _require_system_usm(where.device)
     block = make_block(max(prod(lengths), 1) * ITEMSIZES[name])
     axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
@@ -255,7 +256,7 @@ def _view_of_block(
             f"a block of {block.nbytes} bytes has no room for {dtype} at byte {offset}"
         )
     host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly=readonly, owner=block)
-    whole = _core.adopt(host, device._entry)
+    whole = cast("Tensor", _core.adopt(host, device._entry))
     return _core.view(whole, first, shape, strides)
 
 
@@ -467,9 +468,11 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
         entry = _device_of(handle, wanted)._entry
         data, record = records.borrow(handle._key, handle._nbytes)
         if own := records.own_arrays(data):
-            return _core.open_own(own[0], nbytes=handle._nbytes, **array)
-        lease = _Lease(handle._key, handle.exposed, record)
-        return _core.open_ipc(entry, data, nbytes=handle._nbytes, lease=lease, **array)
+            tensor = _core.open_own(own[0], nbytes=handle._nbytes, **array)
+        else:
+            lease = _Lease(handle._key, handle.exposed, record)
+            tensor = _core.open_ipc(entry, data, nbytes=handle._nbytes, lease=lease, **array)
+        return cast("Tensor", tensor)
     except ValueError as error:
         raise BufferError(f"the fields of the handle are inconsistent: {error}") from error
 
@@ -499,8 +502,10 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
         made_on = cast(int, own[0].entry_id)  # `handle` refuses an array that is on no device
         _require_device(by_id(made_on)._whole(), where)
         array["readonly"] = all(tensor.readonly for tensor in own)
-        return _core.open_own(own[0], nbytes=nbytes, **array)
-    return _core.open_ipc(where._entry, data, nbytes=nbytes, **array)
+        opened = _core.open_own(own[0], nbytes=nbytes, **array)
+    else:
+        opened = _core.open_ipc(where._entry, data, nbytes=nbytes, **array)
+    return cast("Tensor", opened)
 
 
 def _device_of(handle: Handle, wanted: Device | None) -> Device:

@@ -137,7 +137,8 @@ def to_numpy(
 ) -> NDArray[Any] | AsyncCopy[NDArray[Any]]:
     """Implement ``to_numpy(copy, wait)`` except for views and copies that wait."""
     if wait is not True and check_flag("wait", wait):
-        return tensor.to_numpy(copy)
+        array: NDArray[Any] = tensor.to_numpy(copy)
+        return array
     plan = plan_for(_core.array_facts(tensor), HOST, copy, any_strides=True).check()
     _ = tensor.dtype  # raises now where NumPy has no such dtype
     note(plan.route.value, tensor, plan.copies)

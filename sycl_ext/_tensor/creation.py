@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -21,10 +21,45 @@ from sycl_ext._tensor.tensor import Tensor
 if TYPE_CHECKING:
     from sycl_ext._tensor.argument_types import DType, Number
 
-as_tensor = traced(_core.as_tensor)
-from_dlpack = traced(_core.from_dlpack)
-empty = _core.empty
-zeros = _core.zeros
+    # The functions of the core, with the class that they return; the stub cannot name it.
+    def as_tensor(
+        obj: Any,
+        /,
+        *,
+        device: Any = None,
+        copy: bool | None = None,
+        usm_type: UsmType | None = None,
+    ) -> Tensor:
+        """Return the memory of any object as a tensor, by the best protocol that it supports."""
+
+    def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+        """Return the memory of any DLPack producer as a tensor."""
+
+    def empty(
+        shape: Shape,
+        dtype: DType = "float32",
+        *,
+        usm_type: UsmType = "device",
+        device: Any = None,
+        order: Literal["C", "F"] = "C",
+    ) -> Tensor:
+        """Return a new, uninitialised tensor."""
+
+    def zeros(
+        shape: Shape,
+        dtype: DType = "float32",
+        *,
+        usm_type: UsmType = "device",
+        device: Any = None,
+        order: Literal["C", "F"] = "C",
+    ) -> Tensor:
+        """Return a new tensor of zeros; the arguments are those of `empty`."""
+
+else:
+    as_tensor = traced(_core.as_tensor)
+    from_dlpack = traced(_core.from_dlpack)
+    empty = _core.empty
+    zeros = _core.zeros
 
 
 def full(
@@ -65,7 +100,7 @@ def full(
     <https://data-apis.org/array-api/latest/API_specification/generated/array_api.full.html>`_
     """
     name = filling.default_dtype(fill_value) if dtype is None else dtype
-    return _core.empty(shape, name, usm_type=usm_type, device=device, order=order).fill(fill_value)
+    return empty(shape, name, usm_type=usm_type, device=device, order=order).fill(fill_value)
 
 
 def ones(
@@ -89,7 +124,7 @@ def ones(
     >>> sx.ones(3, "int8").tolist()
     [1, 1, 1]
     """
-    tensor = _core.empty(shape, dtype, usm_type=usm_type, device=device, order=order)
+    tensor = empty(shape, dtype, usm_type=usm_type, device=device, order=order)
     return tensor.fill(filling.kind_of(tensor.dtype)(1))
 
 
@@ -178,4 +213,5 @@ def new_tensor(
     check_order(order)
     where = device if isinstance(device, Placement) else place(device)
     entry, queue = where.device._entry, where.queue
-    return _core.allocate(entry, usm_type, name, lengths, order, queue, zero)
+    tensor = _core.allocate(entry, usm_type, name, lengths, order, queue, zero)
+    return cast("Tensor", tensor)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, cast
 
 from sycl_ext import _core
 from sycl_ext._negotiation.arguments import check_order
@@ -16,6 +16,10 @@ from sycl_ext._protocols.trace import note, traced
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.views import Views
+
+if TYPE_CHECKING:
+    from sycl_ext._negotiation.usm_types import UsmType
+    from sycl_ext._tensor.tensor import Tensor
 
 
 class HostView(Views):
@@ -55,7 +59,20 @@ class HostView(Views):
         """Return a contiguous, writable copy in host memory."""
         if check_order(order) == "F":
             return self.T.copy().T
-        return _core.as_host_view(_core.copy_to_host(self))
+        return cast("HostView", _core.as_host_view(_core.copy_to_host(self)))
+
+    if TYPE_CHECKING:
+        # The method of the core, with the class that it returns; the stub cannot name it.
+        def to_device(
+            self,
+            device: Any,
+            /,
+            *,
+            stream: Any = None,
+            copy: bool | None = None,
+            usm_type: UsmType | None = None,
+        ) -> Tensor:
+            """Return the tensor on another device."""
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         return pickling.reduce(self, operator.index(protocol), to_host=True)
@@ -66,7 +83,13 @@ class HostView(Views):
         return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what}{of})"
 
 
-host_view = traced(_core.host_view)
+if TYPE_CHECKING:
+    # The function of the core, with the class that it returns; the stub cannot name it.
+    def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
+        """Return a producer of host memory over `x`."""
+
+else:
+    host_view = traced(_core.host_view)
 
 
 def make_host_view(x: Any, copy: bool | None) -> HostView:
@@ -81,4 +104,4 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     base = None if copy is True or is_capsule(x) else x
     if copy is True or plan.copies != 0:
         source = _core.copy_to_host(source)
-    return _core.as_host_view(source, source=base)
+    return cast("HostView", _core.as_host_view(source, source=base))

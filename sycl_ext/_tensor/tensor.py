@@ -7,7 +7,7 @@ Its attributes and the two DLPack methods are in C++ (``src/python/tensor_object
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast
 
 from sycl_ext import _core
 from sycl_ext._devices import companion
@@ -98,7 +98,22 @@ class Tensor(Views):
         check_order(order)
         if kind is None:
             kind = kind_of_copy(self.usm_type, self.device.usm_types, moves=False)
-        return _core.copy_to_entry(self, self.device._entry, kind, order, _core.own_queue(self))
+        queue = _core.own_queue(self)
+        copied = _core.copy_to_entry(self, self.device._entry, kind, order, queue)
+        return cast("Tensor", copied)
+
+    if TYPE_CHECKING:
+        # The method of the core, with the class that it returns; the stub cannot name it.
+        def to_device(
+            self,
+            device: Any,
+            /,
+            *,
+            stream: Any = None,
+            copy: bool | None = None,
+            usm_type: UsmType | None = None,
+        ) -> Tensor:
+            """Return the tensor on another device."""
 
     # ---- protocols -------------------------------------------------------------------------------
 

@@ -257,6 +257,23 @@ class Views(Refusals, _core.TensorBase):
 
     # ---- conversions -----------------------------------------------------------------------------
 
+    if TYPE_CHECKING:
+        # The method of the core, with the class that it returns; the stub cannot name it.
+        @overload
+        def to_numpy(
+            self, copy: bool | None = None, *, wait: Literal[True] = True
+        ) -> NDArray[Any]: ...
+        @overload
+        def to_numpy(
+            self, copy: bool | None = None, *, wait: Literal[False]
+        ) -> AsyncCopy[NDArray[Any]]: ...
+        @overload
+        def to_numpy(
+            self, copy: bool | None = None, *, wait: bool = True
+        ) -> NDArray[Any] | AsyncCopy[NDArray[Any]]: ...
+        def to_numpy(self, copy: bool | None = None, *, wait: bool = True) -> Any:
+            """Return the elements as a ``numpy.ndarray``."""
+
     def item(self) -> Any:
         """Return the only element as a Python number.
 

@@ -32,6 +32,11 @@ SPECIAL = (
     *("__buffer__", "__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__"),
     "_get_capsule",  # as dpctl's objects have it
 )
+#: The public functions and methods of the core that return a class of the package.
+DECLARED = {
+    *("as_tensor", "empty", "exchange", "from_dlpack", "host_view", "zeros"),
+    *("TensorBase.to_device", "TensorBase.to_numpy"),
+}
 
 
 def without_lines(text):
@@ -156,3 +161,25 @@ def complaints(text):
 def test_stub_and_module_agree():
     assert len(stub_names(STUB.read_text())) > 100
     assert list(complaints(STUB.read_text())) == []
+
+
+def declarations(text):
+    """The functions and methods that a module declares for type checkers, without overloads."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            functions = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+            yield from (each for each in functions if not each.decorator_list)
+
+
+def test_modules_declare_the_public_functions_as_the_stub_does():
+    """All but the class of the result, which the stub cannot import."""
+    stub, declared = stub_names(STUB.read_text()), set()
+    for path in sorted(STUB.parent.rglob("*.py")):
+        for node in declarations(path.read_text()):
+            name = node.name if node.name in stub else f"TensorBase.{node.name}"
+            declared.add(name)
+            assert parameters(node) == parameters(stub[name]), f"{name} in {path}"
+            assert ast.get_docstring(node) == ast.get_docstring(stub[name]), f"{name} in {path}"
+    assert declared == DECLARED
+    public = {name for name, value in vars(_core).items() if getattr(sycl_ext, name, 0) is value}
+    assert public - {"_C_API"} <= DECLARED

@@ -53,13 +53,17 @@ def imported_modules(tree, modules):
 
 
 def python_modules(root):
-    """Return the modules of `sycl_ext/`, each with its imports, also those for type checkers."""
-    paths = {module_name(path, root): path for path in sorted((root / "sycl_ext").rglob("*.py"))}
-    names = {*paths, "sycl_ext._core"}
-    return {
-        module: set(imported_modules(ast.parse(path.read_text()), names))
-        for module, path in paths.items()
-    }
+    """Return the modules of `sycl_ext/`, each with the imports of its source and of its stub.
+
+    Imports for type checkers count: a checker that meets a circle may miss the types of a module.
+    """
+    package = root / "sycl_ext"
+    paths = sorted([*package.rglob("*.py"), *package.rglob("*.pyi")])
+    modules = {module_name(path, root): set() for path in paths}
+    for path in paths:
+        needs = imported_modules(ast.parse(path.read_text()), modules)
+        modules[module_name(path, root)].update(needs)
+    return modules
 
 
 def layers(modules):

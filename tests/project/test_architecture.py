@@ -166,8 +166,7 @@ def python_errors(root):
                 continue
             theirs = folder_of(target)
             unused.discard((folder, theirs))
-            # The stub names the classes that the package hands to the core, for type checkers.
-            if theirs not in (folder, *PYTHON_ARROWS[folder]) and path.suffix != ".pyi":
+            if theirs not in (folder, *PYTHON_ARROWS[folder]):
                 yield f"{who} imports {target}; {folder} may not reach {theirs}"
             pure = tuple(f"sycl_ext/{name}" for name in PURE)
             if who.startswith(pure) and theirs == "_core":
@@ -281,6 +280,17 @@ def test_circle_of_modules_is_named():
     with pytest.raises(CycleError) as refused:
         layers({"base": set(), "usm": {"base", "pools"}, "pools": {"usm"}})
     assert {"usm", "pools"} == set(refused.value.args[1])
+
+
+def test_stubs_and_imports_for_type_checkers_count(tmp_path):
+    package = tmp_path / "sycl_ext"
+    package.mkdir()
+    (package / "_core.pyi").write_text("from sycl_ext.tensor import Tensor\n")
+    (package / "tensor.py").write_text("if TYPE_CHECKING:\n    from sycl_ext import _core\n")
+    graph = python_modules(tmp_path)
+    assert graph == {"sycl_ext._core": {"sycl_ext.tensor"}, "sycl_ext.tensor": {"sycl_ext._core"}}
+    with pytest.raises(CycleError):
+        layers(graph)
 
 
 def test_drawing_leaves_implied_arrows_out():
