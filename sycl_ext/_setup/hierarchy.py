@@ -12,28 +12,28 @@ VARIABLES = ("ZE_FLAT_DEVICE_HIERARCHY", "ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELE
 
 #: Modes of ZE_FLAT_DEVICE_HIERARCHY.
 _MODES = {
-    "FLAT": "each tile of an Intel GPU is a root device with an id of its own; no device of the "
-    "list can be partitioned into tiles",
+    "FLAT": "each tile of an Intel GPU is a root device with its own id; no root device can be "
+    "partitioned into tiles",
     "COMPOSITE": "each Intel GPU card is one root device with one id; its tiles are its "
-    "sub-devices, without ids in DLPack, and create_sub_devices('numa') gives them entries",
-    "COMBINED": "each tile of an Intel GPU is a root device with an id of its own, as in FLAT; "
-    "Level Zero itself also knows the card behind it",
+    "sub-devices, which have no DLPack id; create_sub_devices('numa') adds them to the device "
+    "table",
+    "COMBINED": "each tile of an Intel GPU is a root device with its own id, as in FLAT; Level "
+    "Zero itself also exposes the card of each tile",
 }
 
 
 def explain_hierarchy(environment: Mapping[str, str], *, has_devices: bool = False) -> list[str]:
     """Return sentences about the effects of an environment, such as ``os.environ``, on device ids.
 
-    One is about the hierarchy mode, one about each other variable that is set, and a warning about
-    each value that is known to go wrong, unless devices were listed here in spite of it
-    (`has_devices`).
+    One is about the hierarchy mode, and one about each other variable that is set. A value that is
+    known to fail adds a warning, unless devices were listed in spite of it (`has_devices`).
     """
     hierarchy, mask, selector = (environment.get(name, "").strip() for name in VARIABLES)
     mode = hierarchy.upper() or "FLAT"
     if not hierarchy:
         line = (
-            f"{VARIABLES[0]} is not set, which means {mode} with drivers since late 2023: "
-            f"{_MODES[mode]} (older drivers meant COMPOSITE: set it to be sure)"
+            f"{VARIABLES[0]} is not set; drivers since late 2023 default to {mode}: "
+            f"{_MODES[mode]} (older drivers default to COMPOSITE; set the variable to be sure)"
         )
     elif mode in _MODES:
         line = f"{VARIABLES[0]}={mode}: {_MODES[mode]}"
@@ -44,12 +44,12 @@ def explain_hierarchy(environment: Mapping[str, str], *, has_devices: bool = Fal
     if mask:
         note = ""
         if "." in mask and mode == "COMPOSITE":
-            note = "; a card of which one tile is left is that tile, as a root device"
+            note = "; if only one tile of a card remains, that tile is a root device"
         elif "." in mask:
             note = "; entries with a dot are for ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE"
         lines.append(
-            f"ZE_AFFINITY_MASK={mask} leaves only these Level Zero devices, and the ids start "
-            f"again at 0: (14, 0) is then the first one that is left{note}"
+            f"ZE_AFFINITY_MASK={mask} exposes only these Level Zero devices, and their ids start "
+            f"at 0: (14, 0) is the first of them{note}"
         )
     return lines + _explain_selector(selector, has_devices=has_devices)
 
@@ -63,20 +63,20 @@ def _explain_selector(selector: str, *, has_devices: bool) -> list[str]:
     lines = []
     if terms:
         lines.append(
-            f"ONEAPI_DEVICE_SELECTOR={selector} {' and '.join(does)}; ids count the remaining "
-            "devices, in every library of the process alike"
+            f"ONEAPI_DEVICE_SELECTOR={selector} {' and '.join(does)}; ids number the remaining "
+            "devices, in every library of the process"
         )
     if any("." in term.partition(":")[2] for term in accepted):
         lines.append(
-            "a term with a dot makes sub-devices the root devices of this process: they have ids "
-            "and default contexts as cards have"
+            "a term with a dot makes sub-devices the root devices of this process, with ids and "
+            "default contexts like those of cards"
         )
     backends = {term.partition(":")[0].lower() for term in accepted}
     hides_level_zero = any(term.lower().startswith("level_zero:*") for term in rejected)
     lists_no_level_zero = "opencl" in backends and not backends & {"*", "level_zero"}
     if (hides_level_zero or lists_no_level_zero) and not has_devices:
         lines.append(
-            "warning: with the 2026.2 wheels of the runtime a selector without Level Zero ends in "
-            '"UR adapter initialization failed"; use "*:cpu" or "opencl:*;level_zero:*"'
+            "warning: with the 2026.2 wheels of the runtime, a selector without Level Zero fails "
+            'with "UR adapter initialization failed"; use "*:cpu" or "opencl:*;level_zero:*"'
         )
     return lines

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets the SYCL runtime find the CPU device of a plain virtual environment.
 
-The ``intel-opencl-rt`` wheel contains the OpenCL CPU driver, but its ``.icd`` file names a folder
-of the machine that built it, so the OpenCL loader does not find the driver. `add_embedded_cpu`
-names the driver of this environment to the loader, before SYCL lists devices.
+The ``intel-opencl-rt`` wheel contains the OpenCL CPU driver, but its ``.icd`` file contains a path
+of the machine that built the wheel, so the OpenCL loader does not find the driver.
+`add_embedded_cpu` passes the loader the path of the driver in this environment, before SYCL lists
+devices.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ DECIDED_BY = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "SYC
 
 DRIVER = "libintelocl.so"
 
-#: The message about a driver that other users may change; the reason follows.
+#: The beginning of the error for a driver that other users can modify; the reason follows.
 REFUSED = "is not loaded, because "
 
-#: What is said in a working directory that was deleted. The SYCL runtime of 2026.2 finds no device
-#: there, and hangs when the process ends.
+#: The error if the working directory was deleted. The SYCL runtime of 2026.2 then finds no device,
+#: and hangs when the process exits.
 DELETED_FOLDER = (
-    "the working directory was deleted, and the SYCL runtime finds no device in a deleted "
-    "directory; change to an existing one (cd ~)"
+    "the working directory was deleted, so the SYCL runtime finds no device; change to an existing "
+    "directory, for example with cd ~"
 )
 
 #: The prefix of the names of the runtime's adapters.
@@ -39,17 +40,17 @@ ADAPTER = "libur_adapter_"
 CPU_PACKAGE = "intel-opencl-rt>=2026.0,<2027"
 INSTALL_CPU = f'python -m pip install "{CPU_PACKAGE}"'
 
-#: The driver that `add_embedded_cpu` has named to the loader.
+#: The driver that `add_embedded_cpu` has put into ``OCL_ICD_FILENAMES``.
 added: str | None = None
 
 
 def embedded_driver() -> str | None:
-    """Return the OpenCL CPU driver of this environment, if no other user may change it."""
+    """Return the OpenCL CPU driver of this environment, if no other user can modify it."""
     return prefix.find(DRIVER)
 
 
 def refused_driver(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return a driver that is not loaded because other users may change it, and the reason."""
+    """Return a driver that is not loaded because other users can modify it, and the reason."""
     if any(environment.get(name) for name in DECIDED_BY) or embedded_driver() is not None:
         return None
     reasons = ((path, prefix.distrust(path)) for path in prefix.candidates(DRIVER))
@@ -59,7 +60,7 @@ def refused_driver(environment: Mapping[str, str]) -> tuple[str, str] | None:
 def add_embedded_cpu() -> str | None:
     """Set ``OCL_ICD_FILENAMES`` to the embedded driver unless the environment decides otherwise.
 
-    The value that was set is returned, and also in `added`.
+    Returns the driver, and stores it in `added`; None: the variable was not set.
     """
     global added
     prefix.require_folder()
@@ -100,18 +101,19 @@ def trouble(added: str | None, loaded: Iterable[str]) -> str:
     refused = refused_driver(os.environ)
     if refused is not None:
         return (
-            f"the OpenCL CPU driver {refused[0]} {REFUSED}{refused[1]}; install into an "
-            "environment of your own, or name it in OCL_ICD_FILENAMES if you trust them"
+            f"the OpenCL CPU driver {refused[0]} {REFUSED}{refused[1]}; install sycl_ext into an "
+            "environment that only you can modify, or set OCL_ICD_FILENAMES to the driver if you "
+            "trust every user who can modify it"
         )
     driver = cut_driver(os.environ)
     cause = cut_at(driver)
     if early or cause is None:
         return early
     return (
-        f"the path of the OpenCL CPU driver has a {cause[0]}, {driver!r}, at which {cause[1]} cuts "
-        f"it, so that its device cannot be used; create the environment at a path without a "
-        f"{cause[0]} "
-        "(python -m sycl_ext doctor has another way; SYCL_EXT_NO_ICD=1 leaves this driver out)"
+        f"the CPU device is unavailable, because the path of its OpenCL driver contains a "
+        f"{cause[0]}, at which {cause[1]} truncates it: {driver!r}; create the environment at a "
+        f"path without a {cause[0]} "
+        "(python -m sycl_ext doctor shows another way; SYCL_EXT_NO_ICD=1 disables this driver)"
     )
 
 
@@ -125,7 +127,7 @@ def is_folder_deleted() -> bool:
 
 
 def listed_too_early(added: str, loaded: Iterable[str]) -> str:
-    """Return a text if the process listed devices before the driver was named, or "".
+    """Return an error if the process listed devices before `add_embedded_cpu` ran, or "".
 
     The SYCL runtime loads its adapters when it first lists the devices. The OpenCL loader reads the
     environment only then.
@@ -135,8 +137,8 @@ def listed_too_early(added: str, loaded: Iterable[str]) -> str:
         return ""
     return (
         "devices were listed before sycl_ext was imported, so the CPU device of this environment "
-        "is not among them; import sycl_ext first, before dpctl or dpnp use a device, or start "
-        f"Python with OCL_ICD_FILENAMES={added}"
+        "is missing; import sycl_ext before dpctl or dpnp first uses a device, or start Python "
+        f"with OCL_ICD_FILENAMES={added}"
     )
 
 
@@ -162,7 +164,7 @@ def cut_driver(environment: Mapping[str, str]) -> str:
 
 
 def no_device_advice(trouble: str, driver: str | None) -> str:
-    """Return the advice of errors when there is no device, by the known trouble and the driver."""
+    """Return the end of errors about a missing device: a known cause, or where to find it."""
     if trouble:
         return trouble
     doctor = "`python -m sycl_ext doctor` explains why"

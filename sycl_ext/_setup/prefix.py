@@ -65,18 +65,18 @@ def require_folder(package: str = PACKAGE) -> None:
         at = os.path.dirname(at)
     raise ImportError(
         f"sycl_ext is in the zip file {at}, but an extension module can only be loaded from a "
-        "folder; unpack the file into a folder of sys.path, or install sycl_ext with pip",
+        "folder; unpack the file into a folder on sys.path, or install sycl_ext with pip",
         name="sycl_ext",
         path=at,
     )
 
 
 def distrust(path: str, package: str = PACKAGE) -> str:
-    """Return why a library is not loaded: a user may change it who may not change this package.
+    """Return why a library is not loaded: users who cannot modify this package can modify it.
 
-    The library, its folder and the prefix have to belong to root, to this user or to the owner of
-    this package, and no other user may write to them. Above the prefix, the package has the same
-    folders.
+    The library, its folder and the prefix must be owned by root, by this user or by the owner of
+    this package, and must not be writable by other users. Above the prefix, the package has the
+    same folders.
     """
     if not hasattr(os, "geteuid"):
         return ""
@@ -87,20 +87,21 @@ def distrust(path: str, package: str = PACKAGE) -> str:
     for at in filter(os.path.exists, places):
         status = os.stat(at)
         if status.st_uid not in owners:
-            return f"{at} belongs to user {status.st_uid}, who is neither root nor this user"
+            return f"{at} is owned by user {status.st_uid}, who is neither root nor this user"
         mode, group = f"mode {status.st_mode & 0o7777:o}", status.st_gid
         if status.st_mode & 0o002:
-            return f"every user may write to {at} ({mode})"
-        # Root has decided so; a group of one's own; or a group that may change this package.
+            return f"{at} is writable by every user ({mode})"
+        # Allowed: root owns it; its group is root's or the owner's own; or the group can modify
+        # this package as well.
         may = status.st_uid == 0 or group in (0, status.st_uid)
         may = may or bool(ours.st_mode & 0o020 and group == ours.st_gid)
         if status.st_mode & 0o020 and not may:
-            return f"group {group} may write to {at} ({mode})"
+            return f"{at} is writable by group {group} ({mode})"
     return ""
 
 
 def find(name: str, package: str = PACKAGE) -> str | None:
-    """Return a library of the environment that no other user may change; None: there is none."""
+    """Return a library of the environment that no other user can modify; None: there is none."""
     return next((path for path in candidates(name, package) if not distrust(path, package)), None)
 
 
@@ -113,8 +114,8 @@ def refused(name: str, package: str = PACKAGE) -> str:
 def load_runtime(module: str) -> None:
     """Load what an extension module needs, unless its RUNPATH leads to the right folder.
 
-    A library that is loaded already is not looked up again. ImportError: that folder may
-    belong to another user, and the runtime is nowhere else.
+    A library that is already loaded is not looked up again. ImportError: that folder may
+    belong to another user, and no other folder has the runtime.
     """
     from importlib.util import find_spec
 
@@ -123,7 +124,7 @@ def load_runtime(module: str) -> None:
         return
     package = os.path.dirname(os.path.abspath(spec.origin))
     folder = os.path.dirname(os.path.dirname(os.path.dirname(package)))
-    why = f"{folder} is not the folder of an environment (lib/python3.*/site-packages)"
+    why = "sycl_ext is not in the lib/python3.*/site-packages of an environment"
     if prefix_of(os.path.dirname(package)) is not None:
         reasons = (distrust(os.path.join(folder, name), package) for name in RUNTIMES)
         why = next(filter(None, reasons), "")
@@ -141,7 +142,7 @@ def load_runtime(module: str) -> None:
             elif why:
                 raise ImportError(
                     f"{error}; no library is loaded from {folder}, because {why}; install sycl_ext "
-                    "into a virtual environment (pip install --target leaves out the libraries of "
-                    "the wheels), or name the folder of libsycl, which may have the CPU driver as "
-                    "well, in LD_LIBRARY_PATH"
+                    "into a virtual environment (pip install --target omits the libraries of the "
+                    "wheels), or add the folder of libsycl to LD_LIBRARY_PATH, where a CPU driver "
+                    "is found as well"
                 ) from None

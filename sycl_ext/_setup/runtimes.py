@@ -10,13 +10,14 @@ from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._setup import icd
 
 #: The files of other runtimes that the user was warned of; each is loaded, so they are few.
-_told: set[str] = set()
-#: Beginnings of modules whose frames are not the user's code; our other distributions have "_".
+_warned_of: set[str] = set()
+#: Prefixes of the names of modules that are not the user's code: those of the package, of the other
+#: distributions of this repository, and of the import system.
 _NOT_THE_USERS = ("sycl_ext.", "sycl_ext_", "importlib.")
 
 
 class TwoRuntimesWarning(RuntimeWarning):
-    """Another SYCL runtime than ours is loaded in this process; the text names both libraries."""
+    """A SYCL runtime other than that of sycl_ext is loaded too; the message names both."""
 
     __module__ = "sycl_ext"
 
@@ -26,16 +27,16 @@ def warn_of_others() -> None:
     if not _core.has_other_libsycl():
         return
     ours, *loaded = map(os.path.normpath, _core.loaded_libsycl())
-    others = [path for path in loaded if path not in _told]
+    others = [path for path in loaded if path not in _warned_of]
     if not others:
         return
-    _told.update(others)
+    _warned_of.update(others)
     text = (
-        f"two SYCL runtimes are loaded in this process: {ours}, which sycl_ext works with, and "
-        f"{' and '.join(others)}. They share no queues and no contexts, and memory only on Level "
-        "Zero; some pairs end the process at the first queue of the second one. Use the package "
-        "that loads the other one in a process of its own, or install versions that need the same "
-        "libsycl; python -m sycl_ext doctor names the packages"
+        f"two SYCL runtimes are loaded in this process: {ours}, which sycl_ext uses, and "
+        f"{' and '.join(others)}. They do not share queues or contexts, and share memory only on "
+        "Level Zero; some pairs end the process when the second one creates its first queue. Use "
+        "the package that loads the other one in a separate process, or install versions that "
+        "depend on the same libsycl; python -m sycl_ext doctor names the packages"
     )
     warn_user(text, TwoRuntimesWarning)
 

@@ -60,7 +60,7 @@ _interrupted = False  # Ctrl-C came while the last fork waited
 
 
 def _finish_imports() -> None:
-    """Wait before a fork: its child would keep the locks of imports of other threads for ever."""
+    """Wait before a fork: its child would hold the import locks of other threads forever."""
     # `logging` takes its lock for a fork as well, before this function runs if it was imported
     # after this module. Another thread may need that lock to end its import of dpctl.
     lock = getattr(sys.modules.get("logging"), "_lock", None)
@@ -108,8 +108,8 @@ def _interrupt_again() -> None:
 def _interrupt_after_fork(caller: FrameType | None, call: int | None) -> None:
     """Send Ctrl-C again, from a thread of its own, when the call of the fork has returned.
 
-    Earlier, Python would drop it: it drops what a handler raises in the functions of other code
-    that follow the fork.
+    Any earlier, Python would drop the exception of the handler, as it drops all exceptions in
+    the functions that other code has registered to run after a fork.
     """
     import signal
     import time
@@ -167,9 +167,9 @@ def remedy(error: ImportError) -> str:
     """Return the text of an ImportError of the core."""
     if getattr(sys, "frozen", False):  # a program, in which Python has no -m
         return (
-            f"{error}; this program was built without a part of sycl_ext: build it with the hook "
-            "for PyInstaller that sycl_ext installs, in an environment where `python -m sycl_ext "
-            "doctor` is well (docs/platforms.md)"
+            f"{error}; this program was built without some files of sycl_ext; build it with the "
+            "PyInstaller hook that sycl_ext installs, in an environment in which `python -m "
+            "sycl_ext doctor` reports no problem (docs/platforms.md)"
         )
     here = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     is_there = not isinstance(error, ModuleNotFoundError) or error.name != CORE
@@ -178,7 +178,7 @@ def remedy(error: ImportError) -> str:
     import shlex
 
     return (
-        f"you are in the source tree of sycl_ext, {here}, where no extension module is built, and "
-        "no other sycl_ext is installed in this environment; install this one: "
+        f"sycl_ext was imported from its source tree, {here}, in which the extension module has "
+        "not been built, and this environment has no other sycl_ext; build and install this one: "
         f"{sys.executable} -m pip install {shlex.quote(here)}"
     )

@@ -409,7 +409,7 @@ def test_source_tree_without_a_core_names_the_way_out(sources):
         timeout=100,
     )
     said = done.stderr.splitlines()[-1]
-    assert f"the source tree of sycl_ext, {sources}, where" in said
+    assert f"its source tree, {sources}, in which" in said
     assert said.endswith(f"python -m pip install '{sources}'")
 
 

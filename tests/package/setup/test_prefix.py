@@ -101,7 +101,7 @@ def test_driver_that_others_may_change_is_not_taken(environment, what, monkeypat
     mode = path.stat().st_mode
     path.chmod(mode | 0o002)
     assert driver_found(environment) is None
-    assert "every user may write to" in prefix.refused(
+    assert "is writable by every user" in prefix.refused(
         icd.DRIVER, str(environment / SITE_IN_PREFIX / "sycl_ext")
     )
     path.chmod(mode)
@@ -136,7 +136,7 @@ def test_group_that_may_not_change_the_package_may_not_change_the_driver(environ
     driver = str(environment / "lib" / icd.DRIVER)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "stat", lambda at, **how: status if at == driver else real(at, **how))
-    assert "group 4321 may write to" in prefix.distrust(driver, "/")
+    assert "is writable by group 4321" in prefix.distrust(driver, "/")
 
 
 # ---- in a process --------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_planted_libraries_in_a_prefix_of_everybody_are_not_loaded(tmp_path):
     assert "undefined symbol" in devices(site)  # of root or one's own, so it is taken
     (tmp_path / "env" / "lib").chmod(0o777)
     assert devices(site, LIB.parent).startswith("['opencl:cpu:0'")
-    assert "every user may write to" in devices(site)
+    assert "is writable by every user" in devices(site)
 
 
 def test_listed_libraries_are_those_of_the_module():
@@ -249,7 +249,7 @@ def test_doctor_names_a_driver_that_is_not_loaded(environment, monkeypatch):
     for name in icd.DECIDED_BY:
         monkeypatch.delenv(name, raising=False)
     reason = icd.trouble(None, ())
-    assert f"{driver} {icd.REFUSED}every user may write to {driver}" in reason
+    assert f"{driver} {icd.REFUSED}{driver} is writable by every user" in reason
     machine = Machine(environment={}, _named=[], devices=())
     (finding,) = driver_checks.driver(machine)
     assert reason.split(icd.REFUSED)[1].split(";")[0] in finding.cause

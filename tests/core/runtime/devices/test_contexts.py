@@ -221,29 +221,29 @@ def test_pointer_is_found_among_many_contexts():
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
-        ({}, ["not set, which means FLAT"]),
+        ({}, ["not set; .* default to FLAT"]),
         ({"ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"}, ["card is one root device"]),
         ({"ZE_FLAT_DEVICE_HIERARCHY": "flat"}, ["=FLAT: each tile"]),
         ({"ZE_FLAT_DEVICE_HIERARCHY": "COMBINED"}, ["=COMBINED: each tile"]),
         ({"ZE_FLAT_DEVICE_HIERARCHY": "tree"}, ["tree is not one of FLAT, COMPOSITE, COMBINED"]),
-        ({"ZE_AFFINITY_MASK": "1,3"}, ["FLAT", "MASK=1,3 leaves only .*first one that is left$"]),
+        ({"ZE_AFFINITY_MASK": "1,3"}, ["FLAT", "MASK=1,3 exposes only .*the first of them$"]),
         (
             {"ZE_AFFINITY_MASK": "0.1,1", "ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"},
-            ["COMPOSITE", "MASK=0.1,1 leaves only .* is that tile, as a root device"],
+            ["COMPOSITE", "MASK=0.1,1 exposes only .* that tile is a root device"],
         ),
         ({"ZE_AFFINITY_MASK": "0.1"}, ["FLAT", "with a dot are for .*COMPOSITE"]),
         (
             {"ONEAPI_DEVICE_SELECTOR": "*:gpu"},
-            ["FLAT", r"match \*:gpu; ids count the remaining devices"],
+            ["FLAT", r"match \*:gpu; ids number the remaining devices"],
         ),
         ({"ONEAPI_DEVICE_SELECTOR": "*:cpu;!*:gpu"}, ["FLAT", r"match \*:cpu and hides .*\*:gpu"]),
         (
             {"ONEAPI_DEVICE_SELECTOR": "level_zero:0.*"},
-            ["FLAT", "ids count", "sub-devices the root devices"],
+            ["FLAT", "ids number", "sub-devices the root devices"],
         ),
-        ({"ONEAPI_DEVICE_SELECTOR": "opencl:*"}, ["FLAT", "ids count", "warning: .*adapter"]),
-        ({"ONEAPI_DEVICE_SELECTOR": "!level_zero:*"}, ["FLAT", "ids count", "warning: .*adapter"]),
-        ({"ONEAPI_DEVICE_SELECTOR": "opencl:*;level_zero:*"}, ["FLAT", "ids count"]),
+        ({"ONEAPI_DEVICE_SELECTOR": "opencl:*"}, ["FLAT", "ids number", "warning: .*adapter"]),
+        ({"ONEAPI_DEVICE_SELECTOR": "!level_zero:*"}, ["FLAT", "ids number", "warning: .*adapter"]),
+        ({"ONEAPI_DEVICE_SELECTOR": "opencl:*;level_zero:*"}, ["FLAT", "ids number"]),
     ],
 )
 def test_hierarchy_variables_are_explained(environment, words):
