@@ -28,7 +28,7 @@ def no_device(machine: Machine) -> Iterator[Finding]:
         "there is no SYCL device",
         f"the runtime reports: {said}"
         if said
-        else "the runtime found no device, and reports no error",
+        else "the runtime found no device and reported no error",
         REINSTALL_RUNTIME if can_be_loaded else INSTALL_CPU,
         "to see what the runtime does: SYCL_UR_TRACE=-1 python -m sycl_ext devices",
     )

@@ -27,7 +27,7 @@ def hidden_devices(machine: Machine) -> Iterator[Finding]:
         f"every device is hidden; without {' and '.join(names)} there would be {there}",
         f"{assignments}: {reason}",
         f"unset {' '.join(names)}",
-        "or show some of them: "
+        "or select some of them: "
         + " or ".join(f"export ONEAPI_DEVICE_SELECTOR='*:{kind}'" for kind in kinds),
     )
 
@@ -40,9 +40,10 @@ def space(machine: Machine) -> Iterator[Finding]:
         if name != icd.DRIVER or cause is None:
             continue
         reasons = {
-            "colon": "the OpenCL loader takes it for the end of a path in OCL_ICD_FILENAMES",
-            "space": "it reads its own path in /proc/self/maps, cuts it at the space, and does not "
-            "find the files next to it; a link does not help, because that file shows real paths",
+            "colon": "the OpenCL loader treats a colon in OCL_ICD_FILENAMES as the end of a path",
+            "space": "the driver reads its own path from /proc/self/maps, truncates it at the "
+            "space, and does not find the files next to it; a symbolic link does not help, because "
+            "/proc/self/maps shows real paths",
         }
         source, target = shlex.quote(folder), '"$HOME"/.intel-opencl'
         yield Finding(
@@ -65,7 +66,7 @@ def list_devices(machine: Machine) -> Iterator[Finding]:
 
 
 def driver(machine: Machine) -> Iterator[Finding]:
-    """An OpenCL driver is named, and cannot be loaded."""
+    """An OpenCL driver is named, but cannot be loaded."""
     works = any(device.backend == "opencl" for device in machine.devices)
     for named in machine.drivers:
         if not named.error or named.named_by == "Level Zero":
@@ -73,6 +74,7 @@ def driver(machine: Machine) -> Iterator[Finding]:
         from_file, embedded = named.named_by.endswith(".icd"), machine.embedded_driver
         by_variable = named.named_by == "OCL_ICD_FILENAMES"
         refused = named.error.startswith(icd.REFUSED)
+        error = named.error if refused else f"loading it fails: {named.error}"
         instead, variables = displacement(machine, named)
         cures = (  # the first that applies
             (variables, unset(variables)),
@@ -87,10 +89,10 @@ def driver(machine: Machine) -> Iterator[Finding]:
         )
         yield Finding(
             f"the OpenCL driver {named.path} cannot be loaded, so its devices are missing",
-            f"{named.named_by} names it, but: {named.error}{instead}",
+            f"it is named by {named.named_by}, but {error}{instead}",
             next(cure for applies, cure in cures if applies),
-            "only if you trust all users who may change that file; otherwise install into an "
-            "environment of your own"
+            "only if you trust every user who can modify that file; otherwise install sycl_ext "
+            "into an environment that only you can modify"
             if refused
             else "",
             "warning" if from_file and works else "problem",
@@ -98,7 +100,7 @@ def driver(machine: Machine) -> Iterator[Finding]:
 
 
 def displacement(machine: Machine, driver: Driver) -> tuple[str, str]:
-    """Say which libraries are loaded in place of those next to a driver, and by which variables."""
+    """Return a text about libraries loaded instead of those next to a driver, and its variables."""
     if not driver.displacing:
         return "", ""
     named = {
@@ -112,7 +114,7 @@ def displacement(machine: Machine, driver: Driver) -> tuple[str, str]:
     )
     libraries = "library" if len(driver.displacing) == 1 else "libraries"
     text = (
-        f"; the dynamic loader takes {' and '.join(driver.displacing)} in place of the {libraries} "
+        f"; the dynamic loader loads {' and '.join(driver.displacing)} instead of the {libraries} "
         "next to the driver"
     )
     return text + (f", because of {variables}" if variables else ""), variables
@@ -123,18 +125,18 @@ def no_driver(machine: Machine) -> Iterator[Finding]:
     there = machine.devices or machine.devices_without_selector or machine.drivers or machine.gpus
     if there or not were_listed(machine):
         return
-    problem = "no driver is named, so there is no device"
+    problem = "no variable or .icd file names an OpenCL driver, so there is no device"
     deciding = [name for name in icd.DECIDED_BY if name in machine.environment]
     if machine.embedded_driver and deciding:
         cause = (
-            f"sycl_ext does not name the driver of this environment, {machine.embedded_driver}, "
+            f"sycl_ext leaves out the driver of this environment, {machine.embedded_driver}, "
             f"because the environment sets {' and '.join(deciding)}"
         )
         yield Finding(problem, cause, f"unset {' '.join(deciding)}")
     else:
         cause = (
-            "no OpenCL driver (ICD) is installed: intel-opencl-rt is not in this environment, and "
-            "/etc/OpenCL/vendors has no .icd file"
+            "no OpenCL driver (ICD) is installed: neither the package intel-opencl-rt in this "
+            "environment, nor an .icd file in /etc/OpenCL/vendors"
         )
         yield Finding(problem, cause, INSTALL_CPU)
 

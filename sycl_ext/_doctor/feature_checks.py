@@ -15,15 +15,15 @@ DRIVER_UPGRADES = {
 ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 #: What to do if the kernel refuses ``pidfd_getfd`` to every process, by its error.
 ALLOW_GETFD = {
-    "ENOSYS": ("docker run --security-opt seccomp=unconfined IMAGE", "or a kernel since 5.6"),
-    "EPERM": ("docker run --cap-add SYS_PTRACE IMAGE", "with the rest of your command"),
+    "ENOSYS": ("docker run --security-opt seccomp=unconfined IMAGE", "or use Linux 5.6 or later"),
+    "EPERM": ("docker run --cap-add SYS_PTRACE IMAGE", "together with your other options"),
 }
 #: Words of a failed test -> what they mean, and the cure.
 MEANINGS = {
     "pidfd_getfd": ("", ALLOW_PTRACE),
     "INVALID_ARGUMENT": (
-        "; a driver says so of a handle where the host has no peer access between two cards, or "
-        "where a mask hides the card of the handle",
+        "; drivers report this for a handle if the two cards have no peer access on this host, or "
+        "if a mask hides the card of the handle",
         "xpu-smi topology -m",
     ),
 }
@@ -52,13 +52,13 @@ def ptrace_scope(machine: Machine) -> Iterator[Finding]:
     if not machine.ptrace_scope or not takes_descriptors:
         return
     for_one = (
-        "or, for one process: let the process that has the memory call sycl_ext.ipc.handle(t, "
-        "peer=PID), or start it from the one that opens"
+        "or, for one process: call sycl_ext.ipc.handle(t, peer=PID) in the process that has the "
+        "memory, or start that process from the one that opens the memory"
     )
     yield Finding(
-        "a process may not open the device memory of another one with sycl_ext.ipc.open",
-        f"kernel.yama.ptrace_scope is {machine.ptrace_scope}, and the driver takes a file "
-        "descriptor out of the other process, which needs the rights of a debugger",
+        "a process cannot open the device memory of another process with sycl_ext.ipc.open",
+        f"kernel.yama.ptrace_scope is {machine.ptrace_scope}, but the driver copies a file "
+        "descriptor from the other process, which requires permission to trace that process",
         ALLOW_PTRACE,
         for_one if machine.ptrace_scope == 1 else "",
         "warning",
@@ -66,15 +66,15 @@ def ptrace_scope(machine: Machine) -> Iterator[Finding]:
 
 
 def pidfd_getfd(machine: Machine) -> Iterator[Finding]:
-    """The kernel lets no process take a descriptor of another one."""
+    """The kernel does not allow any process to copy a file descriptor from another one."""
     takes_descriptors = any(device.backend == "level_zero" for device in machine.devices)
     if not machine.pidfd_getfd or not takes_descriptors:
         return
     cure, then = ALLOW_GETFD.get(machine.pidfd_getfd, ALLOW_GETFD["EPERM"])
     yield Finding(
-        "no process may open the device memory of another one with sycl_ext.ipc.open",
-        f"the call pidfd_getfd is refused even for a process's own descriptor "
-        f"({machine.pidfd_getfd}), as by the filter (seccomp) of a container",
+        "no process can open the device memory of another process with sycl_ext.ipc.open",
+        f"the system call pidfd_getfd fails even for a process's own file descriptor "
+        f"({machine.pidfd_getfd}), for example because of a container's seccomp filter",
         cure,
         then,
         "warning",
@@ -82,7 +82,7 @@ def pidfd_getfd(machine: Machine) -> Iterator[Finding]:
 
 
 def hidden_peers(machine: Machine) -> Iterator[Finding]:
-    """A rank sees its own GPU alone, so it reaches the memory of no other rank."""
+    """A rank sees only its own GPU, so it cannot access device memory of other ranks."""
     ranks = [name for name in RANKS if name in machine.environment]
     names = [name for name in SELECTORS if name in machine.environment]
     seen, there = (
@@ -93,11 +93,11 @@ def hidden_peers(machine: Machine) -> Iterator[Finding]:
         return
     yield Finding(
         f"this rank ({ranks[0]}) sees {len(seen)} of the {len(there)} GPUs",
-        f"{' and '.join(names)} hides the others, and a process opens no handle of a hidden GPU's "
-        "memory, nor copies directly from there",
+        f"the others are hidden by {' and '.join(names)}; a process can neither open a handle to "
+        "memory of a hidden GPU nor copy directly from it",
         unset(" and ".join(names)),
-        f"and let each rank choose its GPU by its number: sycl_ext.devices()[int(os.environ"
-        f"['{ranks[0]}'])]; without handles between ranks the mask is right",
+        f"and let each rank select its GPU by its number: sycl_ext.devices()[int(os.environ"
+        f"['{ranks[0]}'])]; if the ranks exchange no handles, keep the mask",
         "warning",
     )
 
@@ -121,9 +121,9 @@ def no_usm(machine: Machine) -> Iterator[Finding]:
     if lacking := [device for device in machine.devices if not device.usm_types]:
         yield Finding(
             f"no unified shared memory (USM) on device {listed(lacking)}",
-            "its driver does not implement it, so nothing can be allocated or shared there",
+            "its driver does not support it, so no memory can be allocated or shared on it",
             "python -m sycl_ext devices",
-            f"and choose another device; if it lists no other: {INSTALL_CPU}",
+            f"and choose another device; if none is listed: {INSTALL_CPU}",
             "warning",
         )
 
@@ -132,9 +132,9 @@ def free_threading(machine: Machine) -> Iterator[Finding]:
     """Python was built without the GIL."""
     if machine.python.endswith(FREE_THREADED):
         yield Finding(
-            "free-threaded Python: sycl_ext imports, and re-enables the GIL",
+            "free-threaded Python: importing sycl_ext re-enables the GIL",
             "its core relies on the GIL, so PYTHON_GIL=0 is not supported: threads that exchange "
-            "arrays at the same time crash",
+            "arrays concurrently crash",
             "unset PYTHON_GIL",
             severity="warning",
         )

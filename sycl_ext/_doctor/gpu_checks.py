@@ -16,7 +16,7 @@ from sycl_ext._setup import icd
 
 
 def permission(machine: Machine) -> Iterator[Finding]:
-    """The user may not open a GPU."""
+    """The user has no permission to open a GPU."""
     closed: dict[tuple[str, str, str], list[Node]] = {}
     for node in machine.nodes:
         if not node.accessible:
@@ -24,8 +24,8 @@ def permission(machine: Machine) -> Iterator[Finding]:
     for (cause, cure, then), nodes in closed.items():
         paths = " ".join(shlex.quote(node.path) for node in nodes)
         yield Finding(
-            f"{machine.user.name} may not open {paths} ({nodes[0].mode} {nodes[0].owner} "
-            f"{nodes[0].group}), so these GPUs are missing",
+            f"{machine.user.name} has no permission to open {paths} ({nodes[0].mode} "
+            f"{nodes[0].owner} {nodes[0].group}), so these GPUs are missing",
             cause,
             cure.format(paths=paths),
             then,
@@ -37,9 +37,9 @@ def how_to_open(node: Node, machine: Machine) -> tuple[str, str, str]:
     name, group = machine.user.name, node.group
     if group.isdecimal():
         return (
-            f"group {group} of the node has no name in this container, and you are not in it",
+            f"you are not in group {group} of the node, which has no name in this container",
             f"docker run --device /dev/dri --group-add {group} IMAGE",
-            "with the rest of your command",
+            "together with your other options",
         )
     if node.mode[4:6] != "rw" or group == "root":
         return (
@@ -49,32 +49,32 @@ def how_to_open(node: Node, machine: Machine) -> tuple[str, str, str]:
         )
     if group in machine.user.groups:
         return (
-            f"the group {group} may open it, but something else forbids it",
+            f"the group {group} has permission, but something else, such as an ACL, denies it",
             "getfacl {paths}",
             "",
         )
     if group in machine.user.groups_at_login:
-        cause = f"{name} has joined the group {group} after this session began"
+        cause = f"{name} joined the group {group} after this session began"
         return cause, f"newgrp {group}", "or log in again"
     cause = f"{name} is not in the group {group}"
     return cause, f"sudo usermod -aG {group} {name}", "and log in again"
 
 
 def no_node(machine: Machine) -> Iterator[Finding]:
-    """A GPU is on the bus, and programs cannot reach it."""
+    """A GPU is on the bus, but programs cannot access it."""
     if not machine.gpus or machine.nodes:
         return
     cause, cure = "the GPU was not passed to this container", "docker run --device /dev/dri IMAGE"
-    then = "with the rest of your command"
+    then = "together with your other options"
     if not machine.in_container and not any(gpu.module for gpu in machine.gpus):
-        cause, cure = "no kernel module drives it", "sudo modprobe xe"
+        cause, cure = "no kernel driver is bound to it", "sudo modprobe xe"
         then = "or i915 for GPUs before 2024"
     problem = f"there is an Intel GPU ({machine.gpus[0].address}), but no /dev/dri/renderD*"
     yield Finding(problem, cause, cure, then, when_others_work(machine))
 
 
 def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
-    """An Intel GPU can be opened, and no driver lists it."""
+    """An Intel GPU can be opened, but no driver lists it."""
     is_listed = any(device.device_type == "gpu" for device in all_devices(machine))
     can_be_opened = any(node.accessible for node in machine.nodes)
     if is_listed or not machine.gpus or not can_be_opened or not were_listed(machine):
@@ -89,32 +89,33 @@ def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
 
 
 def other_gpu(machine: Machine) -> Iterator[Finding]:
-    """A driver of another vendor's GPUs runs, and SYCL lists none of them."""
+    """A driver for GPUs of another vendor is loaded, but SYCL lists none of them."""
     for gpu in machine.other_gpus:
         if any(device.backend == gpu.backend for device in all_devices(machine)):
             continue
         name = f"{icd.ADAPTER}{gpu.backend}.so"
         yield Finding(
             f"the driver of {gpu.vendor} is loaded ({gpu.node}), but SYCL lists none of its GPUs",
-            f"the SYCL runtime needs an adapter for it ({name}); its pip packages have only those "
-            "of Level Zero and OpenCL",
+            f"the SYCL runtime needs an adapter for it ({name}); its pip packages contain only "
+            "those for Level Zero and OpenCL",
             "export UR_ADAPTERS_SEARCH_PATH=FOLDER",
-            f"where FOLDER has {name} of the version of the runtime, from a build of DPC++ or a "
-            "plugin of Codeplay; if it is there already, SYCL_UR_TRACE=-1 python -m sycl_ext "
-            "devices shows why it lists no device",
+            f"where FOLDER contains {name} of the same version as the runtime, from a build of "
+            "DPC++ or a plugin of Codeplay; if it is already there, SYCL_UR_TRACE=-1 python -m "
+            "sycl_ext devices shows why it lists no device",
             when_others_work(machine),
         )
 
 
 def no_by_path(machine: Machine) -> Iterator[Finding]:
-    """A container has the nodes of GPUs, and not the links that say where each is on the bus."""
+    """A container has the device nodes of GPUs, but not the links from their PCI addresses."""
     if machine.node_links or not machine.nodes:
         return
     yield Finding(
-        "there is no /dev/dri/by-path, the links from addresses on the bus to the nodes of GPUs",
-        "docker run --device passes nodes without it; oneCCL finds the cards of other ranks by it",
+        "there is no /dev/dri/by-path, which links PCI addresses to the device nodes of GPUs",
+        "docker run --device passes the nodes without these links; oneCCL needs them to find the "
+        "cards of other ranks",
         "docker run --device /dev/dri -v /dev/dri/by-path:/dev/dri/by-path IMAGE",
-        "with the rest of your command",
+        "together with your other options",
         "warning",
     )
 

@@ -115,12 +115,12 @@ def loaded_libraries() -> set[str]:
 def load(path: str) -> None:
     """Load a library; an OSError names the missing file."""
     if not path:
-        raise OSError("no library is named")
+        raise OSError("the .icd file is empty or not readable")
     ctypes.CDLL(path)
 
 
 def import_package(name: str) -> None:
-    """Import a package, for what that does; ours loads its core at the first use."""
+    """Import a package for its side effects; sycl_ext loads its core on first use."""
     getattr(importlib.import_module(name), "Tensor", None)
 
 

@@ -86,8 +86,8 @@ def libraries_displacing(driver: str) -> tuple[str, ...]:
 
 # ---- a process -----------------------------------------------------------------------------------
 
-#: The first statements of such a process. The kernel kills it when the thread ends that has started
-#: it, however that ends, and whatever this process is doing; `parent` may have ended before that.
+#: The first statements of such a process. When the thread that started the process ends, for any
+#: reason, the kernel kills the process, whatever it is doing; `parent` may have ended before that.
 _PROLOGUE = """
 import ctypes, os, signal
 ctypes.CDLL(None).prctl(1, ctypes.c_ulong(signal.SIGKILL))  # PR_SET_PDEATHSIG

@@ -76,11 +76,11 @@ def gpu_lines(machine: Machine) -> Iterator[str]:
         may = "can be opened" if node.accessible else "CANNOT BE OPENED"
         yield f"{node.path}  {node.mode} {node.owner} {node.group}  {may}"
     for other in machine.other_gpus:
-        yield f"{other.node}  a driver of {other.vendor}"
+        yield f"{other.node}  driver of {other.vendor}"
     if machine.nodes:
         yield wrapped(f"groups of {machine.user.name}: {' '.join(machine.user.groups)}")
     if not machine.gpus and not machine.nodes:
-        yield "of Intel: none on the PCI bus, none in /dev/dri"
+        yield "Intel: none on the PCI bus, none in /dev/dri"
 
 
 def environment_lines(machine: Machine) -> Iterator[str]:

@@ -19,32 +19,36 @@ from sycl_ext._doctor.finding import (
 )
 from sycl_ext._doctor.machine import Machine, is_libsycl
 
-ANOTHER_PROCESS = "or use {0} in a process of its own"
+ANOTHER_PROCESS = "or use {0} in a separate process"
 
-#: Parts of an error that say that a library was found, and is another one than expected.
+#: Parts of the errors for a library that was found, but is not the expected one.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
 #: Why sycl_ext cannot be imported: a pattern in the error, the cause, the cure. The first row that
 #: matches counts.
 LOAD_ERRORS = (
     (
         "no library is loaded from",
-        "no library is loaded from a folder that others may change, and pip install --target "
-        "leaves out the libraries of the wheels",
+        "sycl_ext loads no library from a folder that other users can modify, and pip install "
+        "--target omits the libraries of the wheels",
         "python -m venv .venv && .venv/bin/python -m pip install {sycl_ext}",
     ),
-    (PERMISSION, "this user may not read a file of it", "chmod -R a+rX {prefix}/lib"),
+    (
+        PERMISSION,
+        "this user has no permission to read one of its files",
+        "chmod -R a+rX {prefix}/lib",
+    ),
     ("numpy|NumPy", "numpy is missing or too old", "python -m pip install {numpy}"),
     (
         "No module named 'sycl_ext",
-        "the extension module was removed, or these are the sources and it was not built",
+        "the extension module was removed, or this is a source tree in which it was not built",
         REINSTALL_US,
     ),
     (
         "^(TypeError|AttributeError)|cannot import name",
-        "the extension module is of another version than the Python files of the package",
+        "the extension module and the Python files of the package have different versions",
         REINSTALL_US,
     ),
-    ("", "the SYCL runtime is missing, damaged or of another version", REINSTALL_RUNTIME),
+    ("", "the SYCL runtime is missing, damaged or of the wrong version", REINSTALL_RUNTIME),
 )
 
 
@@ -58,7 +62,8 @@ def runtime(machine: Machine) -> Iterator[Finding]:
         cure = "python -m pip install {sycl_ext}"
     names = " and ".join(machine.overrides)
     if names and (step.outcome == "crashed" or re.search(WRONG_LIBRARY, step.detail)):
-        cause, cure = f"{names} puts another runtime before that of this environment", unset(names)
+        cause = f"because of {names}, another runtime is loaded instead of that of this environment"
+        cure = unset(names)
     yield Finding(f"import sycl_ext {how(step)}", f"{cause} ({step.detail})", cure)
 
 
@@ -68,11 +73,12 @@ def two_libsycl(machine: Machine) -> Iterator[Finding]:
     if len(copies) < 2:
         return
     second = copies[1].loaded_by
-    cause, cure, then = f"{second} loads another one", REINSTALL_RUNTIME, ""
+    cause, cure, then = f"{second} loads the second one", REINSTALL_RUNTIME, ""
     names = overriding(machine, {Path(library.path).parent for library in copies})
     package = second.removeprefix("import ")
     if names:
-        cause, cure = f"{names} leads to another one than that of this environment", unset(names)
+        cause = f"because of {names}, one of them is not from this environment"
+        cure = unset(names)
     elif package in UPGRADES:
         cure, then = f"python -m pip install --upgrade {package}", ANOTHER_PROCESS.format(package)
     paths = " and ".join(library.path for library in copies)
@@ -89,9 +95,9 @@ def another_runtime(machine: Machine) -> Iterator[Finding]:
     for package, library in machine.other_runtimes.items():
         name = package.partition(" ")[0]
         yield Finding(
-            f"{package} brings a SYCL runtime of its own ({library})",
-            "two runtimes in one process share no queues and no contexts, and some pairs end the "
-            "process at the first queue of the second one",
+            f"{package} has its own SYCL runtime ({library})",
+            "two runtimes in one process do not share queues or contexts, and some pairs end the "
+            "process when the second one creates its first queue",
             f"python -m pip install --upgrade {shlex.quote(name)}",
             ANOTHER_PROCESS.format(name),
             "warning",
@@ -106,7 +112,8 @@ def other_runtime(machine: Machine) -> Iterator[Finding]:
         return
     cause, cure = "the extension module was installed for another environment", REINSTALL_US
     if names := " and ".join(machine.overrides):
-        cause, cure = f"{names} puts it before that of the package intel-sycl-rt", unset(names)
+        cause = f"because of {names}, it is loaded instead of that of the package intel-sycl-rt"
+        cure = unset(names)
     problem = f"{loaded[0]} is not the SYCL runtime of this environment"
     yield Finding(problem, cause, cure, severity=when_others_work(machine))
 
@@ -122,7 +129,7 @@ def package(machine: Machine) -> Iterator[Finding]:
             continue
         cause = step.detail
         if minor_version(machine) and re.search(rf"libmkl_\S*: ({WRONG_LIBRARY})", cause):
-            cause = f"oneMKL is of another version than the SYCL runtime ({cause})"
+            cause = f"oneMKL and the SYCL runtime have different versions ({cause})"
             cure = f'python -m pip install "mkl=={minor_version(machine)}.*" {name}'
         yield Finding(f"import {name} {how(step)}", cause, cure)
 

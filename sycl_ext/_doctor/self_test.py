@@ -48,13 +48,15 @@ def expect_data(tensor: sx.Tensor, problem: str, wanted: bytes = DATA) -> None:
 def expect_view(view: sx.Tensor, tensor: sx.Tensor, who: str) -> None:
     """Raise an error unless one tensor is a view of the other's memory."""
     if view.ptr != tensor.ptr:
-        raise AssertionError(f"{who} moved {tensor.usm_type} USM to another address")
+        raise AssertionError(
+            f"{who} returned no view of {tensor.usm_type} USM: the address differs"
+        )
 
 
 def copy(device: sx.Device) -> None:
     """Allocate each kind of USM, and copy bytes there and back."""
     for tensor in tensors(device):
-        expect_data(tensor, f"{tensor.usm_type} USM lost its bytes")
+        expect_data(tensor, f"{tensor.usm_type} USM does not have the bytes copied to it")
 
 
 def capsule(device: sx.Device) -> None:
@@ -62,7 +64,7 @@ def capsule(device: sx.Device) -> None:
     for tensor in tensors(device):
         for version in (None, (1, 0)):
             taken = sx.from_dlpack(tensor.__dlpack__(max_version=version))
-            expect_view(taken, tensor, "a capsule")
+            expect_view(taken, tensor, "a DLPack capsule")
 
 
 def with_dpnp(device: sx.Device) -> None:
@@ -76,7 +78,7 @@ def with_dpnp(device: sx.Device) -> None:
 
 
 def with_torch(device: sx.Device) -> None:
-    """Give the bytes to torch, as a view where it can have one."""
+    """Pass the bytes to torch, as a view where possible."""
     import torch
 
     for tensor in tensors(device):
@@ -90,7 +92,7 @@ def sub_devices(device: sx.Device) -> str:
     for sub_device in devices:
         copy(sub_device)
         moved = next(tensors(sub_device)).to_device(device, copy=True)
-        expect_data(moved, "a copy from a sub-device to the whole device has other bytes")
+        expect_data(moved, "a copy from a sub-device to the whole device has wrong bytes")
     return f"{len(devices)} {what}"
 
 
@@ -109,7 +111,9 @@ def strided_copy(device: sx.Device) -> str:
     """Copy transposed memory, and say whether a kernel of the device does so."""
     for tensor in tensors(device):
         transposed = tensor.reshape(64, len(DATA) // 64).T
-        expect_data(transposed.copy().T, f"a transposed copy of {tensor.usm_type} USM lost bytes")
+        expect_data(
+            transposed.copy().T, f"a transposed copy of {tensor.usm_type} USM has wrong bytes"
+        )
     reason = device._entry.reason_against_kernels()
     return f"without a kernel, because {reason}" if reason else "by a kernel of the device"
 
@@ -138,9 +142,11 @@ def second_process(device: sx.Device) -> str:
         handle = sx.ipc.handle(tensor, peer=peer.pid)
         said, errors = peer.communicate(pickle.dumps(handle).hex() + "\n")
     if "done True" not in said:
-        lines = errors.strip().splitlines() or [f"it saw other bytes, and said {said.split()}"]
+        lines = errors.strip().splitlines() or [
+            f"it read wrong bytes; its output is {said.split()}"
+        ]
         raise RuntimeError(f"the other process: {lines[-1]}")
-    expect_data(tensor, "what the other process wrote is not visible here", DATA[::-1])
+    expect_data(tensor, "data written by the other process is not visible in this one", DATA[::-1])
     return "device USM" if handle.mechanism == "sycl" else "shared host memory"
 
 

@@ -110,7 +110,7 @@ def test_two_libsycl(tmp_path):
     finding = Finding(**report["findings"][0])
     assert (code, finding.id) == (1, "two-libsycl")
     assert str(second) in finding.problem
-    assert finding.cause.startswith("import torch loads another one")
+    assert finding.cause.startswith("import torch loads the second one")
     assert finding.cure == "python -m pip install --upgrade torch"
 
 
@@ -128,10 +128,10 @@ def test_package_that_will_load_another_runtime_is_named(tmp_path):
     code, report = examine("--quick", PYTHONPATH=str(tmp_path))
     finding = only(report)
     assert (code, finding.id, finding.severity) == (0, "another-runtime", "warning")
-    assert finding.problem.startswith("jax-oneapi-plugin 0.11.2 brings a SYCL runtime of its own")
+    assert finding.problem.startswith("jax-oneapi-plugin 0.11.2 has its own SYCL runtime")
     assert library.name in finding.problem
     assert finding.cure == "python -m pip install --upgrade jax-oneapi-plugin"
-    assert finding.then == "or use jax-oneapi-plugin in a process of its own"
+    assert finding.then == "or use jax-oneapi-plugin in a separate process"
 
 
 def test_device_node_without_permission_is_a_finding(tmp_path):
@@ -142,7 +142,7 @@ def test_device_node_without_permission_is_a_finding(tmp_path):
     code, report = examine("--quick", "--root", tmp_path, before=("-c", DROP_RIGHTS))
     finding = only(report)
     assert (code, finding.id) == (1, "permission")
-    assert f"may not open {node} (---------- " in finding.problem
+    assert f"has no permission to open {node} (---------- " in finding.problem
     assert finding.cure == f"sudo chgrp render {node} && sudo chmod g+rw {node}"
 
 
@@ -177,7 +177,7 @@ def test_library_in_front_of_the_drivers_is_named(tmp_path, variable):
     code, report = examine("--quick", **{variable: value})
     assert code == 1
     (finding,) = (row for row in report["findings"] if row["id"] == "driver")
-    assert f"the dynamic loader takes {other} in place of the library" in finding["cause"]
+    assert f"the dynamic loader loads {other} instead of the library" in finding["cause"]
     assert finding["cure"] == f"unset {variable}"
 
 
@@ -220,7 +220,7 @@ def test_text(tmp_path):
     assert all(len(line) <= 80 for line in lines if " " in line.strip())
     assert lines[-2:] == [
         "   -> unset ONEAPI_DEVICE_SELECTOR",
-        "      or show some of them: export ONEAPI_DEVICE_SELECTOR='*:cpu'",
+        "      or select some of them: export ONEAPI_DEVICE_SELECTOR='*:cpu'",
     ]
     for title in ("runtime", "drivers", "GPUs", "environment", "devices", "self-test"):
         assert title in lines
