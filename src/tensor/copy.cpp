@@ -37,6 +37,14 @@ CopyLoops loops_of(const Tensor& to, const Tensor& from) {
   return make_loops(to.data, to.layout, from.data, from.layout, to.dtype->itemsize());
 }
 
+// What a command of a device may do with host memory.
+enum class HostMemory : std::uint8_t {
+  usm,         // any command takes it
+  registered,  // a copy of bytes takes it
+  pageable,    // a short copy of bytes takes it
+  barred,      // none takes it
+};
+
 // Keeps blocks until the commands of the queues are over, unless `done()` was called.  `done()` is
 // not called if an exception leaves (above all after Ctrl-C), or if the commands go on in the
 // background.  Made with the GIL, as every keeper of memory.
@@ -54,12 +62,16 @@ class KeptWhileBusy {
       kept_->registered.push_back(std::move(range));
     }
   }
-  // Whether the bytes are in one range, which the driver of the entry knows.
-  bool is_registered(const ByteRange& side, const Entry& entry) const noexcept {
-    return std::any_of(
-        kept_->registered.begin(), kept_->registered.end(), [&](const Registration& range) {
-          return range->contains(side.begin, side.nbytes) && range->is_known_to(entry);
-        });
+  // What commands of the entry may do with such a side.  The driver knows registered memory as a
+  // block, and a command must not cross the border of a block.
+  HostMemory host_memory(const ByteRange& side, const Entry& entry) const noexcept {
+    HostMemory memory = HostMemory::pageable;
+    for (const Registration& range : kept_->registered) {
+      if (!range->overlaps(side.begin, side.nbytes) || !range->is_known_to(entry)) continue;
+      const bool is_whole = range->contains(side.begin, side.nbytes);
+      memory = is_whole ? HostMemory::registered : HostMemory::barred;
+    }
+    return memory;
   }
   void done() noexcept { kept_.reset(); }
 
@@ -95,14 +107,6 @@ bool copy_by_kernels(const CopyLoops& loops, const Entry& entry) {
 }
 
 enum class HostSide : std::uint8_t { source, target };
-
-// What a command of a device may do with host memory.
-enum class HostMemory : std::uint8_t {
-  usm,         // any command takes it
-  registered,  // a copy of bytes takes it
-  pageable,    // a short copy of bytes takes it
-  barred,
-};
 
 // Between host and device.  One command is best for few bytes, or if the driver copies from and to
 // the host memory directly.  A command that blocks in its submission is not used, because signals
@@ -250,8 +254,7 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
     const Tensor& host = to_host ? to : from;
     // The driver copies from and to USM directly, shared USM included, wherever it is at present.
     const bool is_known = is_usm(host) && same_context(*host.memory->entry, entry);
-    HostMemory memory = HostMemory::pageable;
-    if (kept.is_registered(byte_range(host), entry)) memory = HostMemory::registered;
+    HostMemory memory = kept.host_memory(byte_range(host), entry);
     if (is_known) memory = HostMemory::usm;
     if (bug::never_ends(host.memory, entry)) memory = HostMemory::barred;
     copy_with_host(loops, entry, to_host ? HostSide::target : HostSide::source, memory);
@@ -266,9 +269,9 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
 }
 
 // The entry whose queue copies with one command, ordered by events; nullptr: there is none.
-// Releases the GIL, because it may ask the runtime.
-const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
-  const WithoutGil released;
+// The caller does not hold the GIL, because this may ask the runtime.
+const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops& loops,
+                           const KeptWhileBusy& kept) {
   if (overlap(to, from) || is_forked_child()) return nullptr;
   const bool is_strided = !loops.contiguous();
   if (is_strided && !is_devices(to) && !is_devices(from)) return nullptr;
@@ -282,7 +285,9 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
   if (!is_usm(to) || !is_usm(from)) {  // one side is pageable, or registered
     if (is_strided) return nullptr;
     const Entry* const device = is_usm(to) ? target : source;
-    return device->blocks_on_pageable ? nullptr : device;
+    const ByteRange host = byte_range(is_usm(to) ? from : to);
+    const bool is_barred = kept.host_memory(host, *device) == HostMemory::barred;
+    return is_barred || device->blocks_on_pageable ? nullptr : device;
   }
   // Readers of the target ask the queue of the target's entry whether the copy has failed.
   const bool to_host = to.memory->kind == UsmKind::host;
@@ -352,13 +357,17 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   require_target(to);
   if (to.size() == 0) return Event();
   const CopyLoops loops = loops_of(to, from);
-  const Entry* const entry = entry_of_copy(to, from, loops);
+  KeptWhileBusy kept(to.memory, from.memory);
+  std::optional<WithoutGil> released(std::in_place);
+  kept.add_registered(byte_range(to));
+  kept.add_registered(byte_range(from));
+  const Entry* const entry = entry_of_copy(to, from, loops, kept);
   if (!entry) {
+    released.reset();
+    kept.done();
     copy_elements(to, from);
     return Event();
   }
-  KeptWhileBusy kept(to.memory, from.memory);
-  const WithoutGil released;
   const Queue& queue = entry->commands();
   // Only the queue of the source's entry knows whether an earlier copy to the source has failed.
   const Entry* const source = from.memory->entry;
@@ -367,8 +376,6 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   order_after(queue, to.memory);
   order_after(queue, from.memory);
   kept.add(queue);
-  kept.add_registered(byte_range(to));
-  kept.add_registered(byte_range(from));
   const Event copy = begin_command(loops, *entry);
   // Asked after the copy was submitted, so no failure is missed: one that becomes known from now on
   // counts as a failure of this copy as well.

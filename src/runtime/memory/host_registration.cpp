@@ -52,8 +52,7 @@ RegisteredMemory* find_overlapping(const std::byte* data, std::size_t nbytes) {
   const auto after = ranges.lower_bound(data + nbytes);
   if (after == ranges.begin()) return nullptr;
   RegisteredMemory* const range = std::prev(after)->second;
-  const bool overlaps = range->data + range->nbytes > data;
-  return overlaps ? range : nullptr;
+  return range->overlaps(data, nbytes) ? range : nullptr;
 }
 
 }  // namespace
@@ -141,7 +140,7 @@ std::vector<Registration> registrations_of(const std::byte* data, std::size_t nb
   // From the last range to the first: no two of them overlap.
   for (auto after = ranges.lower_bound(data + nbytes); after != ranges.begin();) {
     const RegisteredMemory& range = *(--after)->second;
-    if (range.data + range.nbytes <= data) break;
+    if (!range.overlaps(data, nbytes)) break;
     registrations.emplace_back();  // may fail, before there is a handle
     registrations.back() = range.weak_from_this().lock();
     if (!registrations.back()) registrations.pop_back();  // its last handle is being dropped

@@ -31,6 +31,10 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
     return first >= data && size <= nbytes && first - data <= static_cast<long>(nbytes - size);
   }
 
+  bool overlaps(const std::byte* first, std::size_t size) const noexcept {
+    return first < data + nbytes && data < first + size;
+  }
+
   const std::byte* const data;
   const std::size_t nbytes;
   // The number of handles of users; those of copies are not counted.

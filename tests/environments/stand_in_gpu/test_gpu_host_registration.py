@@ -63,6 +63,25 @@ def test_copies_are_one_command(adapter, gpu, numbers):
     assert copies(adapter, work[0]) == PIECES
 
 
+@pytest.mark.parametrize("nbytes", [4096, MANY])
+@pytest.mark.parametrize("region", [slice(999), slice(999, None), slice(9, 999), slice(-999, None)])
+@pytest.mark.parametrize("wait", [True, False])
+def test_copy_across_the_border_of_registered_memory_is_right(gpu, numbers, region, nbytes, wait):
+    """The driver knows the registered part as a block, and ends where the block ends."""
+    host, tensor = numbers[:nbytes].copy(), sx.zeros(nbytes, "uint8", device=gpu)
+    with register_host(host[region]):
+        copy = tensor.copy_from(host, wait=wait)
+        back = np.empty_like(host)
+        with sx.staged(tensor, "r", memory=back), register_host(back[region]):
+            pass
+        with register_host(back[region]), sx.staged(tensor, "r", memory=back):
+            pass
+    if not wait:
+        copy.wait()
+    assert np.array_equal(tensor.to_numpy(), host)
+    assert np.array_equal(back, host)
+
+
 def test_host_usm_needs_no_registration(adapter, gpu):
     tensor = sx.zeros(MANY, "uint8", device=gpu)
     pinned = sx.zeros(MANY, "uint8", device=gpu, usm_type="host")
