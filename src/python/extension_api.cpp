@@ -34,6 +34,11 @@ static_assert(sycl_ext_index_error == static_cast<int>(Error::Kind::index));
 static_assert(sycl_ext_memory_error == static_cast<int>(Error::Kind::memory));
 static_assert(sycl_ext_sycl_error == static_cast<int>(Error::Kind::runtime));
 
+const void* require_object(const void* address, const char* what) {
+  if (!address) fail(Error::Kind::value, "the address of the ", what, " is NULL");
+  return address;
+}
+
 // ---- the device table ---------------------------------------------------------------------------
 
 // Runs `body`, which does not use Python.  Its exceptions become `error`.
@@ -79,15 +84,20 @@ const void* queue_of_entry(std::int32_t id, sycl_ext_error* error) {
 }
 
 std::int32_t id_of_pair(const void* device, const void* context, sycl_ext_error* error) {
-  return answered(error, -1, [&] { return entry_of(device, context).id; });
+  return answered(error, -1, [&] {
+    require_object(device, "device");
+    require_object(context, "context");
+    return entry_of(device, context).id;
+  });
 }
 
 std::int32_t id_of_device(const void* device, sycl_ext_error* error) {
-  return answered(error, -1, [&] { return entry_of_device(device).id; });
+  return answered(error, -1, [&] { return entry_of_device(require_object(device, "device")).id; });
 }
 
 std::int32_t id_of_queue(const void* queue, sycl_ext_error* error) {
-  return answered(error, -1, [&] { return entry_of(Queue::from_address(queue)).id; });
+  return answered(error, -1,
+                  [&] { return entry_of(Queue::from_address(require_object(queue, "queue"))).id; });
 }
 
 std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind, sycl_ext_error* error) {

@@ -27,6 +27,7 @@ EntryOf = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error
 EntryOfPointer = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(Error)
 )
+EntryOfPair = EntryOfPointer
 ViewOf = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.py_object, ctypes.c_void_p)
 AsTensor = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_int32, ctypes.c_int32)
 Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -63,7 +64,7 @@ class Table(ctypes.Structure):
         ("get_entry", GetEntry),
         ("default_entry", EntryOf),
         ("queue_of_entry", QueueOfEntry),
-        ("entry_of", ctypes.c_void_p),
+        ("entry_of", EntryOfPair),
         ("entry_of_device", EntryOf),
         ("entry_of_queue", EntryOf),
         ("entry_of_pointer", EntryOfPointer),
@@ -96,6 +97,17 @@ def test_rows_that_do_not_exist(table):
     assert table.queue_of_entry(-1, ctypes.byref(error)) is None
     assert b"there is no device -1" in error.message
     assert table.queue_of_entry(-1, None) is None
+
+
+def test_null_is_no_object_of_sycl(table):
+    for find, what in (
+        (lambda error: table.entry_of(None, None, error), b"device"),
+        (lambda error: table.entry_of_device(None, error), b"device"),
+        (lambda error: table.entry_of_queue(None, error), b"queue"),
+    ):
+        error = Error()
+        assert find(ctypes.byref(error)) == -1
+        assert (error.kind, error.message) == (3, b"the address of the %s is NULL" % what)
 
 
 def test_pointer_is_not_host_memory_when_devices_cannot_be_listed():
