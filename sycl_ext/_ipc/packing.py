@@ -123,7 +123,7 @@ def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None
     Raises
     ------
     BufferError
-        If `how` names a way that does not work here.
+        If `how` names a way that does not work here; a MemoryError if its block cannot be made.
     TypeError
         If `x` is not an array.
     ValueError
@@ -155,7 +155,7 @@ def pack(x: Any, /, *, how: How | None = None, peer: SupportsIndex | None = None
     for make in makers.values():
         try:
             made = make()
-        except BufferError as error:
+        except (BufferError, MemoryError) as error:
             reasons.append(str(error))
         else:
             break

@@ -282,11 +282,16 @@ array = np.zeros(1001, "u1")
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
 errors = []
-for call in (lambda: sx.ipc.empty(1001, "u1", device="cpu"), lambda: sx.ipc.pack(array)):
+for call in (
+    lambda: sx.ipc.empty(1001, "u1", device="cpu"),
+    lambda: sx.ipc.pack(array, how="shared memory"),
+):
     try:
         errors.append(call())
     except MemoryError as error:
         errors.append(error)
+packed = sx.ipc.pack(array)
+assert packed.how == "bytes" and packed.reason.endswith("unlimited"), packed
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 for error in errors:
     print(error)
