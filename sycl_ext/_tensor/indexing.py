@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sycl_ext._negotiation.arguments import is_unordered
-from sycl_ext._negotiation.errors import REFUSALS
 
 #: A strided view: offset of its first element, shape and strides, all in elements.
 View: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -124,11 +123,15 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
     return keys[:position] + (slice(None),) * (ndim - n_axes) + keys[position + 1 :]
 
 
+#: What arrays of other libraries raise if they are not an int, or cannot be iterated over.
+_NO_INT = (TypeError, ValueError, IndexError)
+
+
 def _as_ints(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, (bool, str, bytes)) and not is_unordered(shape):
-        with suppress(*REFUSALS, IndexError):
+        with suppress(*_NO_INT):
             return (operator.index(shape),)
-        with suppress(*REFUSALS, IndexError):
+        with suppress(*_NO_INT):
             return tuple(operator.index(length) for length in shape)
     hint = "; pass tuple(x.tolist())" if hasattr(shape, "tolist") else ""
     raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints{hint}")
