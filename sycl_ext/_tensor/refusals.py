@@ -60,6 +60,19 @@ class Refusals:
     __array_priority__ = 1e6
 
     if not TYPE_CHECKING:  # type checkers refuse operators that a class does not have
+
+        def __setitem__(self, key: Any, value: Any) -> NoReturn:
+            raise TypeError(
+                f"a {type(self).__name__} does not support item assignment; write through the "
+                "view: x[key].copy_from(array), or x[key].fill(number)"
+            )
+
+        def __delitem__(self, key: Any) -> NoReturn:
+            raise TypeError(
+                f"a {type(self).__name__} does not support item deletion; take the elements to "
+                "keep: x[key] is a view of them"
+            )
+
         __neg__ = __pos__ = __invert__ = __abs__ = _refuse
         __lt__ = __le__ = __gt__ = __ge__ = _refuse
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
@@ -80,18 +93,6 @@ class Refusals:
         return NotImplemented  # an object of another kind is not equal
 
     __hash__ = object.__hash__
-
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            f"a {type(self).__name__} does not support item assignment; write through the view: "
-            "x[key].copy_from(array), or x[key].fill(number)"
-        )
-
-    def __delitem__(self, key: Any) -> NoReturn:
-        raise TypeError(
-            f"a {type(self).__name__} does not support item deletion; take the elements to keep: "
-            "x[key] is a view of them"
-        )
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in (*COMPUTING, *ELSEWHERE)]

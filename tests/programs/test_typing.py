@@ -158,6 +158,7 @@ sx.exchange(t, np, copy="never")      # wrong
 sx.exchange(t, "cpu", host_copy=None) # wrong
 sx.from_dlpack(t, devices="cpu")      # wrong
 sx.host_view(t, device="cpu")         # wrong
+t[0] = 1                              # wrong
 t + 1                                 # wrong
 t < 1                                 # wrong
 sx.memory.lazily                      # wrong
