@@ -127,6 +127,23 @@ def test_library_of_one_dtype_passes(adapter):
             assert library.run(case, "host").what in ("passed", "not offered"), case
 
 
+COPIES = """
+import sycl_ext as sx
+def make(values):
+    return sx.empty(values.shape, values.dtype).copy_from(values)
+def take(x, **keywords):
+    t = sx.from_dlpack(x, **keywords)
+    return t.copy() if t.readonly else t
+adapter = Adapter("copies", make, take, host=sx.Tensor.to_numpy, write=sx.Tensor.fill)
+"""
+
+
+def test_consumer_may_copy_read_only_memory(adapter):
+    """It has released the struct when the kit looks at the memory."""
+    case = CASES["should-consumer-readonly_is_not_written_to"]
+    assert adapter(COPIES).run(case, "own").what == "passed"
+
+
 def test_kit_does_not_load_the_sycl_runtime(adapter):
     library = adapter("""
 def take(x):

@@ -299,8 +299,9 @@ def readonly_is_not_written_to(b: Bench) -> None:
     def make(versioned: bool) -> Any:
         if not versioned:
             raise BufferError("read-only, which the struct of DLPack 0.x cannot say")
-        kept.append(b.struct(True, locked, flags=c.READ_ONLY))
-        return kept[-1].capsule
+        struct = b.struct(True, locked, flags=c.READ_ONLY)
+        kept.append(struct.keep)  # a consumer that copies releases the struct at once
+        return struct.capsule
 
     try:
         array = b.take(Hands(make, b.given().device))
@@ -314,7 +315,7 @@ def readonly_is_not_written_to(b: Bench) -> None:
         return
     values = locked
     if b.memory == "own":
-        values = b.host(kept[-1].keep[0])
+        values = b.host(kept[-1][0])
     expect((np.asarray(values).ravel() == VALUES.ravel()).all(), "it was written to")
 
 
