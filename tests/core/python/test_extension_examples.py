@@ -223,7 +223,10 @@ def test_extension_page_runs(monkeypatch):
 # first command does.
 @pytest.mark.parametrize(
     "build",
-    ["g++", *(pytest.param(name, marks=pytest.mark.long) for name in ("cmake", "setuptools"))],
+    [
+        "g++",
+        *(pytest.param(n, marks=pytest.mark.long) for n in ("cmake", "nanobind", "setuptools")),
+    ],
 )
 def test_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
     commands = dict(
@@ -231,7 +234,8 @@ def test_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
     )
     script = re.sub(r"^\$ ", "", commands[build] + commands["use"], flags=re.MULTILINE)
     script = script.replace("-O2", "-O0")  # which takes half of the time
-    shutil.copytree(labs.EXAMPLES["clear"], tmp_path / "examples" / "clear")
+    for name in ("clear", "clear_nanobind"):
+        shutil.copytree(labs.ROOT / "examples" / name, tmp_path / "examples" / name)
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-e", "-c", script],
