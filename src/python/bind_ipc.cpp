@@ -44,7 +44,7 @@ void bind_ipc(py::module_& m) {
       }))
       .def_property_readonly("closed", &HostRegistration::is_closed)
       .def("is_known_to", &HostRegistration::is_known_to)
-      .def("close", [](HostRegistration& mine) { mine.close(/*wait=*/true); });
+      .def("close", &HostRegistration::close, py::kw_only(), py::arg("wait"));
   py::class_<IpcExport>(m, "IpcExport")
       .def(py::init([](const Tensor& tensor) {
         const ByteRange bytes = byte_range(tensor);

@@ -57,13 +57,14 @@ class HostRegistration(Identity):
 
         If the memory has other registrations, it stays registered until the last one is closed.
         """
-        self._registration.close()
+        self._registration.close(wait=True)
 
     def __enter__(self) -> HostRegistration:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # After Ctrl-C nothing waits: a copy that goes on keeps the memory registered.
+        self._registration.close(wait=kind is None or issubclass(kind, Exception))
 
     def __repr__(self) -> str:
         of = [str(device.id) for device, is_known in self.registered.items() if is_known]

@@ -72,8 +72,8 @@ class HostRegistration {
   bool is_closed() const noexcept { return !held_; }
   bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
   // `wait`: the last user waits for pending copies, then the registration is removed.  Without it,
-  // after Ctrl-C, and in a deleter that the background thread runs, the last pending copy removes
-  // the registration.
+  // if Ctrl-C ends the wait, and in a deleter that the background thread runs, the last pending
+  // copy removes the registration.
   void close(bool wait);
 
  private:
