@@ -2,6 +2,7 @@
 """``python -m sycl_ext doctor``: examines this machine and prints the report."""
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,19 @@ def add_to(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=float,
+        type=_seconds,
         default=120,
         metavar="SECONDS",
         help="how long a test process may take (default: 120)",
     )
     parser.set_defaults(run=run)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 1 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds; the least is 1")
+    return value
 
 
 def run(options: argparse.Namespace) -> int:

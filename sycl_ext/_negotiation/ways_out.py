@@ -126,6 +126,8 @@ _SYMBOLIC = (
     "tensorflow.numpy_function"
 )
 
+_TIMES = "pass x.view('int{0}'), or x.view('int{0}').fill_null(0) if it has nulls"
+
 #: The first row that holds is used.
 WAYS_OUT: tuple[WayOut, ...] = (
     *_of_torch(),
@@ -187,15 +189,21 @@ WAYS_OUT: tuple[WayOut, ...] = (
         "pass numpy.asarray(x), which has NaN for nulls, or one of its columns",
         "Table|RecordBatch",
     ),
-    _of_arrow("date32|time32", "times have no DLPack type: pass x.view('int32')"),
+    _of_arrow("date32|time32", f"times have no DLPack type: {_TIMES.format(32)}"),
     _of_arrow(
-        "date64|time64|timestamp|duration", "times have no DLPack type: pass x.view('int64')"
+        "date64|time64|timestamp|duration", f"times have no DLPack type: {_TIMES.format(64)}"
     ),
     _of_arrow("fixed_size_list|list|large_list", "an array of lists is not flat: pass x.flatten()"),
     _of_arrow(
         "string|binary|large_string|large_binary",
-        "strings have no DLPack type: pass x.buffers()[2], the bytes of all of them",
+        "strings have no DLPack type: pass pyarrow.concat_arrays([x]).buffers()[2], the bytes of "
+        "all of them",
     ),
+    _of_arrow("string_view|binary_view", "pass x.cast('string'), or x.cast('binary')"),
+    _of_arrow("bool", "pass numpy.asarray(x.fill_null(False))"),
+    _of_arrow("decimal\\d+|null", "pass numpy.asarray(x.cast('float64')), which has NaN for nulls"),
+    _of_arrow("dictionary", "pass x.dictionary_decode(), or x.indices"),
+    _of_arrow("struct", "pass x.field(0), or another of its fields"),
     WayOut(
         "pyarrow",
         "pass numpy.asarray(x), which has NaN for nulls, or replace nulls with x.fill_null(value)",

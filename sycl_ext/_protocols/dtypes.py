@@ -55,7 +55,7 @@ def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
             f"dtype is {dtype!r}, which is not a dtype: {error}; pass a name such as 'float32', "
             "or a dtype of NumPy or torch"
         ) from error
-    if not resolved.isnative:
+    if not resolved.isnative and not resolved.names:
         native = repr(resolved.newbyteorder("=").str)
         way_out = (
             f"convert with numpy.asarray(x).astype({native})" if of_memory else f"use {native}"

@@ -3,6 +3,7 @@
 
 from contextlib import suppress
 from ctypes import c_wchar, sizeof
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -108,4 +109,6 @@ def way_in(x: Any) -> str:
             _exchanged_dtype(np.asarray(x).dtype)
             return "convert it with numpy.asarray(x, dtype)"
         return "combine its elements into one array in their library, and pass that"
+    if isinstance(x, (ModuleType, str)):
+        return "pass an array; exchange takes the array first, and then the library"
     return "pass an array, such as one of NumPy, dpnp or torch"

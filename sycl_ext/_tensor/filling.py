@@ -50,8 +50,9 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         )
     if not is_number(value):
         raise TypeError(
-            f"the value must be a number, not a {type(value).__name__}; to copy an array of the "
-            "same dtype, call x.copy_from(array)"
+            f"the value must be a number, not a {type(value).__name__}; the order is "
+            "full(shape, fill_value, dtype), and x.copy_from(array) copies an array of the same "
+            "dtype"
         )
     number: Any = _python_number(value)
     kind, fits = type(number), kind_of(dtype)

@@ -46,7 +46,7 @@ assert follow(sharded) == [0, 1, 2, 3]
 assert sx.as_tensor(sharded.addressable_shards[1].data).tolist() == [2, 3]
 """,
     "pyarrow": """
-import datetime, pyarrow as pa
+import datetime, decimal, pyarrow, pyarrow as pa
 assert follow(pa.array([datetime.date(1970, 1, 2)])) == [1]
 assert follow(pa.array([1], pa.timestamp("ns", "UTC"))) == [1]
 assert follow(pa.array([1], pa.time32("s"))) == [1]
@@ -55,7 +55,12 @@ assert follow(pa.array([[1.0, 2.0]], pa.list_(pa.float32(), 2))) == [1, 2]
 assert follow(pa.array([[1, 2], [3]])) == [1, 2, 3]
 assert follow(pa.array(["ab", "c"])) == [*b"abc"]
 assert follow(pa.array([b"ab"], pa.large_binary())) == [*b"ab"]
+assert follow(pa.array(["ab", "cd", "e"])[1:]) == [*b"cde"]
 assert follow(pa.array([True, False])) == [True, False]
+assert follow(pa.array([True, None])) == [True, False]
+assert follow(pa.array([decimal.Decimal("1.5")])) == [1.5]
+assert follow(pa.array([{"a": 1}, {"a": 2}])) == [1, 2]
+assert follow(pa.array([3, 4]).dictionary_encode()) == [3, 4]
 assert follow(pa.chunked_array([[1, 2], [3]])) == [1, 2, 3]
 assert follow(pa.table({"a": [1, 2]})) == [[1], [2]]
 assert follow(pa.scalar(3)) == 3
