@@ -56,9 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(end="", flush=True)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader of the output, such as ``head``, has ended
+    except OSError as error:  # of the output: a full disk, or its reader, such as ``head``, ended
         # The interpreter writes the rest when it ends, which would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            print(f"error: {error}", file=sys.stderr)
         return 1
 
 

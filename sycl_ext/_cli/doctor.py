@@ -40,7 +40,7 @@ def add_to(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         default=120,
         metavar="SECONDS",
         help="how long a test process may take (default: 120)",
@@ -48,7 +48,7 @@ def add_to(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     value = float(text)
     if not 1 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds; the least is 1")

@@ -110,6 +110,8 @@ def _way_out(dtype: np.dtype[Any], of_memory: bool) -> str:
     if dtype.names:
         reason = "records have no DLPack type"
         replacement, call = "", f"each of its fields: numpy.asarray(x)[{dtype.names[0]!r}]"
+        if not dtype[0].isnative:
+            call += f".astype({dtype[0].newbyteorder('=').str!r})"
     elif dtype.type is np.void:
         reason, replacement = "raw bytes have no DLPack type", "uint8"
         call = "numpy.ascontiguousarray(x).view('uint8')"

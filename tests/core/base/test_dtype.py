@@ -78,6 +78,7 @@ def test_refused(spec, word):
         (np.array(["a", "bc"]), "strings"),
         (np.array([b"a", b"bc"]), "strings"),
         (np.ones(2, "i4, f4"), "records"),
+        (np.ones(2, ">i4, >f4"), "records"),
         (np.ones(2, "V4"), "raw bytes"),
         (np.ones(2, "longdouble"), "long double"),
         (np.ones(2, "clongdouble"), "long double"),

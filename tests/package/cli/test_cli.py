@@ -97,6 +97,27 @@ def test_closed_output_pipe_ends_without_a_traceback(command, unbuffered):
     assert done.stderr == b""
 
 
+def test_output_that_cannot_be_written_is_one_line():
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "sycl_ext", "devices"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "error: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_timeout_of_the_doctor_is_at_least_a_second(seconds, capsys):
+    """With less time each driver would count as one that crashes."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["doctor", "--timeout", seconds])
+    assert "argument --timeout: " in capsys.readouterr().err
+
+
 def test_ctrl_c_ends_a_command_without_a_traceback(monkeypatch, capsys):
     def interrupted(_machine):
         raise KeyboardInterrupt

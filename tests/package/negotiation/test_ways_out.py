@@ -344,3 +344,10 @@ def test_small_elements_of_a_library_are_converted_or_taken_as_bytes(library, na
     x = type("Array", (), {**members, "__module__": library})()
     for code in way_out_of(x).partition("pass ")[2].split(", or its bytes, "):
         assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).size == 2
+
+
+@pytest.mark.parametrize("library", [np, "numpy"])
+def test_library_in_place_of_the_array_names_the_order(library):
+    for call in (sx.exchange, sx.explain):
+        with pytest.raises(TypeError, match="the array first, and then the library"):
+            call(library, sx.zeros(3))
