@@ -83,11 +83,9 @@ PyRef value_now(const Lookup& lookup) {
 }
 
 bool holds(const Lookup& lookup) {
-  if (!lookup.asked) {
-    PyObject* const stored = stored_value(lookup);
-    return (stored ? stored : value_now(lookup).get()) == lookup.value.get();
-  }
+  if (stored_value(lookup) == lookup.value.get()) return true;
   PyRef now = value_now(lookup);
+  if (!lookup.asked) return now.get() == lookup.value.get();
   if (PyCallable_Check(now.get())) now = checked(PyObject_CallNoArgs(now.get()));
   const int is_same = PyObject_RichCompareBool(now.get(), lookup.value.get(), Py_EQ);
   if (is_same < 0) throw PythonError();
