@@ -47,10 +47,10 @@ def a_request_that_nobody_keeps() -> None:
     WORLD.Barrier()
     with sx.staged(on_gpu(RANK), "r") as memory:
         WORLD.Send(memory, OTHER)
-    (kept,) = staging._pending
+    (kept,) = staging.pending_requests
     kept.wait()
     assert np.array_equal(theirs.to_numpy(), NUMBERS + OTHER)
-    assert not staging._pending
+    assert not staging.pending_requests
 
 
 if __name__ == "__main__":
