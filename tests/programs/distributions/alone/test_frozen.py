@@ -46,5 +46,5 @@ def test_error_of_a_frozen_program_names_the_hook_and_no_command_that_it_lacks(p
         done = run(program)
     finally:
         core.with_suffix(".away").rename(core)
-    assert "build it with the hook for PyInstaller that sycl_ext installs" in done.stderr
+    assert "build it with the PyInstaller hook that sycl_ext installs" in done.stderr
     assert "the problem and the command that fixes it" not in done.stderr
