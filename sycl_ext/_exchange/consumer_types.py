@@ -22,6 +22,16 @@ class Library(Protocol[Result_co]):
     def from_dlpack(self) -> Callable[..., Result_co]: ...
 
 
+class TensorModule(Protocol[Result_co]):
+    """A module known by its class of tensors.
+
+    Torch does not declare its ``from_dlpack`` as public.
+    """
+
+    @property
+    def Tensor(self) -> type[Result_co]: ...  # noqa: N802 (the name of the class)
+
+
 class NumPyModule(Protocol):
     """The module ``numpy``, known by its class of arrays.
 

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sycl_ext._exchange.consumer_types import ADevice, Library, NumPyModule, Result
+    from sycl_ext._exchange.consumer_types import (
+        ADevice,
+        Library,
+        NumPyModule,
+        Result,
+        TensorModule,
+    )
     from sycl_ext._tensor.tensor import Tensor
 
 _core.set_exchange_hooks(
@@ -38,7 +44,7 @@ if TYPE_CHECKING:
     @overload
     def exchange(
         x: Any,
-        consumer: Library[Result] | Callable[[Any], Result],
+        consumer: Library[Result] | TensorModule[Result] | Callable[[Any], Result],
         /,
         *,
         copy: bool | None = None,

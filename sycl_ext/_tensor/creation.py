@@ -99,6 +99,7 @@ def full(
     `full of the array API
     <https://data-apis.org/array-api/latest/API_specification/generated/array_api.full.html>`_
     """
+    filling.check_number(fill_value)
     name = filling.default_dtype(fill_value) if dtype is None else dtype
     return empty(shape, name, usm_type=usm_type, device=device, order=order).fill(fill_value)
 

@@ -33,6 +33,21 @@ def is_number(value: object) -> bool:
     return isinstance(value, _KINDS)
 
 
+def check_number(value: object) -> None:
+    """Raise TypeError unless `value` is a number."""
+    if is_number(value):
+        return
+    if isinstance(value, np.inexact):
+        raise TypeError(
+            f"the value is of dtype {value.dtype}, which is not supported; pass a Python number, "
+            "such as float(value)"
+        )
+    raise TypeError(
+        f"the value must be a number, not a {type(value).__name__}; the order is "
+        "full(shape, fill_value, dtype), and x.copy_from(array) copies an array of the same dtype"
+    )
+
+
 def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a number as an element: an array of 0 dimensions.
 
@@ -43,17 +58,7 @@ def element_of(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     ValueError
         If it is out of the range of the dtype.
     """
-    if isinstance(value, np.inexact) and not is_number(value):
-        raise TypeError(
-            f"the value is of dtype {value.dtype}, which is not supported; pass a Python number, "
-            "such as float(value)"
-        )
-    if not is_number(value):
-        raise TypeError(
-            f"the value must be a number, not a {type(value).__name__}; the order is "
-            "full(shape, fill_value, dtype), and x.copy_from(array) copies an array of the same "
-            "dtype"
-        )
+    check_number(value)
     number: Any = _python_number(value)
     kind, fits = type(number), kind_of(dtype)
     if _KINDS.index(kind) > _KINDS.index(fits):
@@ -124,7 +129,7 @@ def default_dtype(value: Any) -> str:
     """Return the dtype of a new tensor of this number."""
     if isinstance(value, np.generic):
         return dtype_name(value.dtype)
-    return next((_DEFAULTS[kind] for kind in _KINDS if isinstance(value, kind)), "float32")
+    return next(_DEFAULTS[kind] for kind in _KINDS if isinstance(value, kind))
 
 
 def _flat(tensor: _core.TensorBase) -> _core.TensorBase | None:

@@ -22,23 +22,35 @@ ELSEWHERE = {
     "__array_interface__": "x.to_numpy()",  # pillow asks for it
     "asnumpy": "x.to_numpy()",
     "clone": "x.copy()",
+    "copy_": "x.copy_from(array)",
     "cpu": "x.to_numpy(), or sycl_ext.host_view(x)",
     "cuda": "x.to_device(device); sycl_ext.devices() lists the SYCL devices",
     "contiguous": "x.copy()",
     "ctypes": "x.ptr",  # safetensors asks for it
+    "data": "x.ptr, or sycl_ext.host_view(x)",
     "data_ptr": "x.ptr",
+    "detach": "x[...]",
+    "dim": "x.ndim",
+    "element_size": "x.itemsize",
+    "expand_dims": "x[None]",
+    "fill_": "x.fill(number)",
     "flags": "x.c_contiguous, x.f_contiguous and x.readonly",
     "flatten": "x.reshape(-1).copy()",
     "get": "x.to_numpy()",
     "is_contiguous": "x.c_contiguous",
+    "mT": "x.transpose(*axes)",
+    "numel": "x.size",
     "numpy": "x.to_numpy()",
     "permute": "x.transpose(*axes)",
     "ravel": "x.reshape(-1)",  # zarr asks for it
+    "stride": "x.strides",
+    "swapaxes": "x.transpose(*axes)",
     "to": "x.to_device(device)",
     "tobytes": "x.to_numpy().tobytes()",
     "unsqueeze": "x[None]",
     "view": "x.reshape(shape), or x.to_numpy().view(dtype)",
     "xpu": 'x.to_device("xpu")',
+    "zero_": "x.fill(0)",
 }
 
 #: Protocols of arrays: `==` would have to compare the elements of such objects, and of numbers.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar, overload
 
 import numpy as np
@@ -371,6 +372,12 @@ class Views(Refusals, _core.TensorBase):
     def __contains__(self, value: object, /) -> bool:
         # Python would compare the views of `__iter__` by identity, which is always False.
         raise TypeError(f"a {type(self).__name__} compares no elements; use: value in x.to_numpy()")
+
+
+# Python's own errors name a function by this: "reshape() missing 1 required positional argument".
+for _name, _method in vars(Views).items():
+    if isinstance(_method, FunctionType):
+        _method.__qualname__ = _name
 
 
 def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:

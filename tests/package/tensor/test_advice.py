@@ -154,6 +154,7 @@ def test_device_that_is_not_there_names_the_doctor():
 def test_advice_for_a_missing_attribute_runs(name):
     known = {"x": tensor(), "sycl_ext": sx, "numpy": np, "value": 3, "device": 0}
     known |= {"shape": (4,), "dtype": "int8", "axes": (1, 0)}
+    known |= {"number": 3, "array": np.ones((2, 2), "int32")}
     for code in refusals.ELSEWHERE[name].partition(";")[0].split(", or "):
         if name != "xpu":  # there is no GPU
             assert eval(code, known) is not None
@@ -165,6 +166,20 @@ def test_shape_of_several_arguments_is_a_type_error(make):
         make(2, 3)
     with pytest.raises(TypeError, match="pass the shape as one tuple"):
         make(2, 3, 4)
+
+
+@pytest.mark.parametrize("value", ["float32", np.datetime64("2020-01-01")])
+def test_value_that_is_no_number_is_named_before_its_dtype(value):
+    for dtype in (None, "float32", 7):
+        with pytest.raises(TypeError, match=r"must be a number, .*full\(shape, fill_value, dtype"):
+            sx.full(3, value, dtype)
+
+
+@pytest.mark.parametrize("name", ["reshape", "copy_from", "fill"])
+def test_missing_argument_names_the_method_alone(name):
+    for x in both():
+        with pytest.raises(TypeError, match=rf"^{name}\(\) missing 1 required"):
+            getattr(x, name)()
 
 
 def test_dtypes_of_torch():

@@ -27,6 +27,7 @@ def compute(x: sx.Tensor) -> float:
     array = sx.exchange(x, np)
     assert_type(array, NDArray[Any])
     assert_type(sx.exchange(x, "numpy"), NDArray[Any])
+    assert_type(sx.exchange(x, torch), torch.Tensor)
     array += 1
     return float(array.sum())
 
