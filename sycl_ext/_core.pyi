@@ -365,6 +365,9 @@ class ExportMark:
 def limit_memory(entry: Entry, nbytes: SupportsIndex, /) -> None:
     """Limits the 'device' and 'shared' USM of a device; < 0: no limit."""
 
+def is_capsule(x: object, /) -> bool:
+    """Whether `x` is a capsule."""
+
 def capsule_name(capsule: object, /) -> str:
     """The name of a capsule, which says what it contains; "" if it has none."""
 

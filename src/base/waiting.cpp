@@ -87,7 +87,7 @@ void look_for_signals() {
   if (process_generation == process) return;
   fail(Error::Kind::runtime,
        "a signal handler forked this process during a wait, which only the parent can continue; "
-       "exit the child in the handler (os._exit), or fork outside the handler");
+       "call os._exit() in the child, or fork outside the handler");
 }
 
 WaitSlice::WaitSlice() noexcept : takes_signals_(is_interruptible()) {

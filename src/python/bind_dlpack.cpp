@@ -24,6 +24,7 @@ Wrapped wrapped(Imported&& imported) {
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(dlpack_version.major, dlpack_version.minor);
+  m.def("is_capsule", [](const py::object& x) { return PyCapsule_CheckExact(x.ptr()) != 0; });
   // The name says what a capsule contains; a consumer renames a capsule that it takes over.
   m.def("capsule_name", [](const py::object& capsule) {
     const char* const name = PyCapsule_GetName(capsule.ptr());

@@ -51,7 +51,7 @@ def add_to(subparsers: Any) -> None:
 def seconds(text: str) -> float:
     value = float(text)
     if not 1 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds; the least is 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds of at least 1")
     return value
 
 

@@ -11,7 +11,7 @@ from sycl_ext._devices.companion import SyclContext, SyclDevice
 from sycl_ext._devices.device import Device, by_id, devices, roots
 from sycl_ext._devices.queues import address_in_dpctl, is_queue, queue_from
 from sycl_ext._negotiation.arguments import is_int
-from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device, is_capsule
+from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._negotiation.loaded import loaded
 
@@ -153,7 +153,7 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
     address = address_in_dpctl(context_or_queue, "SyclContext")
     if isinstance(context_or_queue, SyclContext):
         context_or_queue = context_or_queue._get_capsule()
-    if is_capsule(context_or_queue):
+    if _core.is_capsule(context_or_queue):
         address = _core.context_in_capsule(context_or_queue)
     elif address is None:
         queue = queue_from(context_or_queue)

@@ -67,8 +67,8 @@ def nearest(wanted: PortableDevice) -> Device:
     if not wanted.device_type == device.device_type == "cpu":  # each machine has one
         warn_user(
             f"the array was on {wanted}, which is not available in this process, so it was moved "
-            f"to {device!r}; ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK select the devices of a "
-            "process, and sycl_ext.pickling.to_device chooses another one",
+            f"to {device!r}; check ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK, or choose a device "
+            "with sycl_ext.pickling.to_device",
             UserWarning,
         )
     return device

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from sycl_ext import _core
 from sycl_ext._negotiation.arguments import is_int
-from sycl_ext._negotiation.dlpack import is_capsule
 from sycl_ext._negotiation.loaded import loaded
 from sycl_ext._setup.runtimes import warn_of_others
 
@@ -91,7 +90,7 @@ def _of_dpctl(obj: object) -> _core.Queue | None:
 
 
 def _of_capsule(obj: Any) -> _core.Queue | None:
-    if not is_capsule(obj):
+    if not _core.is_capsule(obj):
         return None
     if _core.capsule_name(obj) != "SyclQueueRef":  # of a context, or read by dpctl before
         raise TypeError(f"{obj!r} is not a 'SyclQueueRef' capsule; use {_forms()}")
@@ -112,7 +111,7 @@ def _of_capsule_method(obj: Any) -> _core.Queue | None:
     if not callable(get_capsule):
         return None
     capsule = get_capsule()
-    if not is_capsule(capsule):
+    if not _core.is_capsule(capsule):
         raise TypeError(
             f"_get_capsule() of the {type(obj).__name__} returned a {type(capsule).__name__}, not "
             f"a 'SyclQueueRef' capsule; use {_forms()}"

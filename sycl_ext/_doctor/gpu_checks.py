@@ -99,8 +99,8 @@ def other_gpu(machine: Machine) -> Iterator[Finding]:
             f"the SYCL runtime needs an adapter for it ({name}); its pip packages contain only "
             "those for Level Zero and OpenCL",
             "export UR_ADAPTERS_SEARCH_PATH=FOLDER",
-            f"where FOLDER contains {name} of the same version as the runtime, from a build of "
-            "DPC++ or a plugin of Codeplay; if it is already there, SYCL_UR_TRACE=-1 python -m "
+            f"where FOLDER contains {name} of the same version as the runtime, from a DPC++ "
+            "build or a Codeplay plugin; if it is already there, SYCL_UR_TRACE=-1 python -m "
             "sycl_ext devices shows why it lists no device",
             when_others_work(machine),
         )

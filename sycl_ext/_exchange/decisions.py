@@ -104,7 +104,7 @@ def read_target(consumer: Any, device: Any, usm_type: Any) -> ReadTarget:
     target = read_consumer(consumer, with_native=_has_native_devices())
     if kind is not None:
         raise TypeError(
-            f"usm_type={kind!r} requires a device as the consumer, but this is {target.title}; "
+            f"usm_type={kind!r} is supported only if the consumer is a device, not {target.title}; "
             f"pass as_tensor(x, usm_type={kind!r}) to it"
         )
     kept = target.kept and _is_lasting(device)
@@ -213,8 +213,7 @@ def view_of(attempt: Attempt, target: Target, row: Consumer, facts: _core.ArrayF
     """Return the view that the core makes for an attempt with a library, if it is one."""
     form = attempts.form_of(attempt, row, empty=facts.empty)
     is_view = form is Form.ITSELF and not (attempt.copies or attempt.compact)
-    # `_finish` in run.py returns an instance of a class as it is.
-    if not (is_view and target.imports) or isinstance(target.then, type):
+    if not (is_view and target.imports):
         return View.NONE
     if attempt.device == HOST:
         return View.ON_HOST

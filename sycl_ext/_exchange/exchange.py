@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from sycl_ext import _core
 from sycl_ext._exchange.decisions import Decision, decide, read_target
 from sycl_ext._exchange.run import run_attempts
-from sycl_ext._negotiation.dlpack import is_capsule
 from sycl_ext._negotiation.rules import Plan, Route
 from sycl_ext._negotiation.usm_types import UsmType
 from sycl_ext._protocols.trace import traced
@@ -136,7 +135,7 @@ def explain(
     >>> plan.cost < sx.explain(sx.zeros(3, usm_type="shared"), "cpu", copy=True).cost
     True
     """
-    if is_capsule(x):
+    if _core.is_capsule(x):
         raise TypeError("a capsule can be consumed only once; pass its producer")
     try:
         decision: Decision = _core.decide_exchange(

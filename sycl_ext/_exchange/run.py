@@ -61,7 +61,7 @@ def run_attempts(
             _log(target, attempt.plan, source)
             if copy is False:
                 _core.require_same_memory(array, tensor)
-            return _finish(target.then, array)
+            return array if target.then is None else target.then(array)
         raise _final_error(source, target, refused, refusals)
     finally:
         refusals.clear()  # as in `continue_import`
@@ -98,13 +98,6 @@ def _importing_call(target: Target, handed: Any) -> Callable[[Any], Any]:
     call = call_for(target, _core.array_facts(handed)) if is_tensor else target.call
     assert call is not None
     return call
-
-
-def _finish(then: Callable[[Any], Any] | None, array: Any) -> Any:
-    """Pass a library's array to its function; a class of such arrays has its instance already."""
-    if then is None or (isinstance(then, type) and isinstance(array, then)):
-        return array
-    return then(array)
 
 
 def _final_error(

@@ -53,7 +53,7 @@ def raise_if_no_descriptor(error: OSError, what: str) -> None:
     else:
         text = (
             f"this process has {soft} open files, which is its limit (`ulimit -n`, "
-            "RLIMIT_NOFILE); drop tensors of sycl_ext.ipc, or run before it starts: ulimit -n "
+            "RLIMIT_NOFILE); drop tensors of sycl_ext.ipc, or before you start it run: ulimit -n "
             f"{'unlimited' if hard == resource.RLIM_INFINITY else hard}"
         )
     raise DescriptorError(error.errno, f"no file descriptor is left for {what}: {text}") from error

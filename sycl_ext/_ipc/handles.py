@@ -385,7 +385,7 @@ def _not_shareable(t: _core.TensorBase, device: Device) -> BufferError:
     shares = _core.has_ipc(device._entry) or "system" in device.usm_types
     where = device.id if shares else "'cpu'"
     return BufferError(
-        f"{describe(t)} is not in memory that processes can share; copy it: "
+        f"{describe(t)} is not in memory that processes can share; copy it first: "
         f"sx.ipc.empty(t.shape, t.dtype, device={where}).copy_from(t)"
     )
 
@@ -514,7 +514,7 @@ def _device_of(handle: Handle, wanted: Device | None) -> Device:
     if device is None or device.backend != handle._device.backend:
         raise BufferError(
             f"the memory is on {handle._device}, which is not available in this process; "
-            "ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK select the devices of a process"
+            "check ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK"
         )
     if wanted is not None:
         _require_device(device, wanted)

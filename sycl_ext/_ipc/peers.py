@@ -163,8 +163,9 @@ class Permission:
         if (allowed := self._allowed()) != peer:
             self._end(key)
             raise BufferError(
-                f"process {allowed} may already open the device memory of this process, and the "
-                f"kernel allows one such process; drop its handles before allowing process {peer}"
+                f"process {allowed} already has permission to open the device memory of this "
+                "process, and the kernel permits only one process; drop its handles before you "
+                f"permit process {peer}"
             )
         self._update_kernel()
 

@@ -103,7 +103,7 @@ def make_block(nbytes: int) -> Block:
         raise MemoryError(
             f"cannot allocate {nbytes} bytes of shared memory, because it is a file, and the "
             f"files of this process are limited to {limit} bytes (`ulimit -f`, RLIMIT_FSIZE); "
-            "before it starts, run: ulimit -f unlimited"
+            "run `ulimit -f unlimited` before you start it"
         )
     try:
         block = Block(os.memfd_create, "sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

@@ -13,7 +13,7 @@ class DeviceType(IntEnum):
     """The DLPack device types that this package exchanges.
 
     Those of CUDA and ROCm name memory of SYCL devices of these backends, for libraries without
-    SYCL.  (They were tested on a stand-in, not on such hardware.)
+    SYCL.
     """
 
     __module__ = "sycl_ext.dlpack"
@@ -32,7 +32,7 @@ HOST: DLDevice = (int(DeviceType.CPU), 0)
 
 
 def as_dl_device(pair: Any, name: str = "device") -> DLDevice:
-    """Check a DLPack device, of which errors have the name, and return it as plain ints.
+    """Return a DLPack device as plain ints; `name` is used in error messages.
 
     The array API has an `enum.Enum` as its first element, which need not be an int itself.
 
@@ -67,8 +67,3 @@ class SupportsDLPack(Protocol):
 
 # Not in the class: type checkers would take it for a member of the protocol.
 SupportsDLPack.__module__ = "sycl_ext.dlpack"
-
-
-def is_capsule(x: object) -> bool:
-    """Whether `x` is a capsule, whose class Python does not name."""
-    return type(x).__name__ == "PyCapsule"

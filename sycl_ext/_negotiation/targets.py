@@ -115,7 +115,7 @@ def _target_of_module(module: ModuleType, with_native: bool) -> Target:
     name = getattr(module, "__name__", None)
     if not isinstance(name, str):
         raise TypeError(
-            f"consumer is a module whose __name__ is {name!r}, which names no library; pass its "
+            f"consumer is a module whose __name__ is {name!r}, so its library is unknown; pass its "
             "function, as in exchange(x, module.from_dlpack)"
         )
     package = _package_of(name)
@@ -166,13 +166,20 @@ def _target_of_function(consumer: Callable[[Any], Any], with_native: bool) -> Ta
         unsure = {} if function is consumer else {"copies": (), "keeps": "any"}
         row = replace(row, **{**known.limits, **unsure})
     if takes == "own array":
-        target.then, target.imports = consumer, True
+        target.then, target.imports = _finishing(consumer), True
         _set_importer(target, row, _nearest_import(target, row, module), with_native)
         return target
     if takes == "NumPy array":
         row = replace(row, memory="host", takes=takes, drops_stream=False)
     target.configure(row, with_native=with_native)
     return target
+
+
+def _finishing(consumer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what a library's array is passed to: a class has its instance already."""
+    if not isinstance(consumer, type):
+        return consumer
+    return lambda array: array if isinstance(array, consumer) else consumer(array)
 
 
 def _note_place(target: Target, function: Any, module: str) -> bool:

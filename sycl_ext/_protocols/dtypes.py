@@ -157,8 +157,8 @@ def _name_in_dlpack(dtype: Any) -> str:
     name = _BY_DLPACK.get((code, bits, lanes))
     if name is None:
         raise ValueError(
-            f"dtype is {dtype!r}, in DLPack (code {code}, bits {bits}, lanes {lanes}), which is "
-            f"not supported; convert it to one of {', '.join(_ROWS)}"
+            f"dtype {dtype!r} (in DLPack: code {code}, bits {bits}, lanes {lanes}) is not "
+            f"supported; convert it to one of {', '.join(_ROWS)}"
         )
     return name
 

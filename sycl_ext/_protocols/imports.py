@@ -12,7 +12,7 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import Placement, place, resolve
-from sycl_ext._negotiation.dlpack import HOST, DLDevice, is_capsule
+from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, refusal_by
 from sycl_ext._negotiation.producers import class_name
 from sycl_ext._negotiation.usm_types import ALLOCATED, UsmType, check_usm_type
@@ -68,7 +68,7 @@ def take_tensor_or_capsule(run: Import) -> Answer:
     if run.facts & ProducerFacts.IS_TENSOR:
         as_it_is = run.in_place or x.entry_id is None
         return run.place(x if as_it_is else _core.as_usm(x))
-    if is_capsule(x):
+    if _core.is_capsule(x):
         tensor, copied = _core.consume_capsule(x)
         return run.place(tensor, copied=copied)
     return None

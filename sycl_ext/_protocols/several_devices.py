@@ -6,7 +6,6 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import available_devices, place
-from sycl_ext._negotiation.dlpack import is_capsule
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.rules import cheapest
 from sycl_ext._negotiation.usm_types import UsmType
@@ -23,7 +22,7 @@ def import_to_any(
     try:
         memory = _core.find_memory(x, copy=False, dlpack_only=dlpack_only)
     except BufferError:
-        if copy is False or is_capsule(x):
+        if copy is False or _core.is_capsule(x):
             raise
         memory = None
     if memory is None:  # no view, but the producer may copy to one of the devices

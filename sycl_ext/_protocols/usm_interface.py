@@ -14,7 +14,6 @@ from sycl_ext._devices.companion import SyclDevice
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import address_in_dpctl, is_queue, queue_from
-from sycl_ext._negotiation.dlpack import is_capsule
 from sycl_ext._negotiation.producers import definer, has_trait
 from sycl_ext._protocols.dtypes import TYPESTRS, name_from_typestr
 from sycl_ext._protocols.tensors import compact_strides
@@ -81,7 +80,7 @@ def _read_syclobj(syclobj: Any, pointer: int) -> tuple[Device, _core.Queue | Non
         return place(syclobj).device, None
     if not is_queue(syclobj) and callable(getattr(syclobj, "_get_capsule", None)):
         syclobj = syclobj._get_capsule()
-    if is_capsule(syclobj) and _core.capsule_name(syclobj) == "SyclContextRef":
+    if _core.is_capsule(syclobj) and _core.capsule_name(syclobj) == "SyclContextRef":
         context = _core.context_in_capsule(syclobj)
         return by_id(_core.entry_in_context(pointer, context).id), None
     queue = queue_from(syclobj)

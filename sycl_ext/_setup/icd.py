@@ -29,8 +29,7 @@ REFUSED = "is not loaded, because "
 #: The error if the working directory was deleted. The SYCL runtime of 2026.2 then finds no device,
 #: and hangs when the process exits.
 DELETED_FOLDER = (
-    "the working directory was deleted, so the SYCL runtime finds no device; change to an existing "
-    "directory, for example with cd ~"
+    "the working directory was deleted; change to an existing directory, for example with cd ~"
 )
 
 #: The prefix of the names of the runtime's adapters.

@@ -43,7 +43,7 @@ def check_number(value: object) -> None:
             "such as float(value)"
         )
     raise TypeError(
-        f"the value must be a number, not a {type(value).__name__}; the order is "
+        f"the value must be a number, not a {type(value).__name__}; the signature of full is "
         "full(shape, fill_value, dtype), and x.copy_from(array) copies an array of the same dtype"
     )
 

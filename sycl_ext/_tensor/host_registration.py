@@ -34,7 +34,7 @@ class HostRegistration(Identity):
         if not memory.host_accessible:
             raise BufferError(
                 f"the memory is {memory.usm_type!r} USM, which the host cannot access; register "
-                "the host memory that it is copied from or to"
+                "the host array at the other end of the copy"
             )
         self._registration = _core.HostRegistration(memory)
         self.nbytes, _ = _core.extent_of_elements(memory)

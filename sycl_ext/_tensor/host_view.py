@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, cast
 
 from sycl_ext import _core
 from sycl_ext._negotiation.arguments import check_order
-from sycl_ext._negotiation.dlpack import HOST, is_capsule
+from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._protocols.plans import plan_for
 from sycl_ext._protocols.producer_facts import ProducerFacts, facts_of
 from sycl_ext._protocols.tensors import strong
@@ -101,7 +101,7 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     source = _core.find_memory(x, copy=copy)
     plan = plan_for(_core.array_facts(source), HOST, copy).check()
     note(plan.route.value, source, plan.copies)
-    base = None if copy is True or is_capsule(x) else x
+    base = None if copy is True or _core.is_capsule(x) else x
     if copy is True or plan.copies != 0:
         source = _core.copy_to_host(source)
     return cast("HostView", _core.as_host_view(source, source=base))

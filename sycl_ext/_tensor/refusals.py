@@ -59,7 +59,7 @@ _OF_ARRAYS = ("__dlpack__", "__array__", "__sycl_usm_array_interface__")
 
 def _refuse(self: Any, *_: object) -> NoReturn:
     """Refuse an operator, whatever the other operand is."""
-    raise TypeError(f"a {type(self).__name__} does not compute; {_way(self, '')}")
+    raise TypeError(f"a {type(self).__name__} does not support arithmetic; {_way(self, '')}")
 
 
 class Refusals:
@@ -99,8 +99,7 @@ class Refusals:
         of_array = any(hasattr(type(other), name) for name in _OF_ARRAYS)
         if of_array or isinstance(other, bool | int | float | complex):
             raise TypeError(
-                f"a {type(self).__name__} does not compare elements, because it does not compute; "
-                f"{_way(self, '')}"
+                f"a {type(self).__name__} does not support elementwise comparison; {_way(self, '')}"
             )
         return NotImplemented  # an object of another kind is not equal
 
@@ -125,7 +124,7 @@ class _Missing:
         if "to_numpy" not in use:
             use += "; if a library needs it, pass x.to_numpy() to that library"
         if self.name in COMPUTING:
-            use = f", because it does not compute; {_way(instance, f'.{self.name}()')}"
+            use = f"; {_way(instance, f'.{self.name}()')}"
         raise AttributeError(f"a {owner.__name__} has no {self.name}{use}")
 
 

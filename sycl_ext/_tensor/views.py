@@ -371,7 +371,9 @@ class Views(Refusals, _core.TensorBase):
 
     def __contains__(self, value: object, /) -> bool:
         # Python would compare the views of `__iter__` by identity, which is always False.
-        raise TypeError(f"a {type(self).__name__} compares no elements; use: value in x.to_numpy()")
+        raise TypeError(
+            f"a {type(self).__name__} does not support 'in'; use: value in x.to_numpy()"
+        )
 
 
 # Python's own errors name a function by this: "reshape() missing 1 required positional argument".

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words and phrases that were written here again and again, and that readers misunderstand.
+"""Words that were written here again and again, and that readers misunderstand.
 
-Whether a text is clear is for a reader to judge: a word that is only seldom wrong is not listed.
+Whether a text is clear is for a reader to judge: a word that can be right is not listed.
 """
 
 import re
@@ -11,15 +11,12 @@ from repository import ROOT, files
 
 #: word -> what is said instead
 WORDS = {
-    "aside": "apart from, detached",
-    "beside": "next to, besides, together with",
-    "floor": "folder, layer; lower bound",
     "road": "protocol, route, way",
     "stranger": "third party, another library",
 }
 #: Each in the singular, in the plural, and as a part of a name with underscores or capitals.
 WORD = re.compile(
-    rf"(?i:(?<![a-z])(?!besides)({'|'.join(WORDS)})s?(?![a-z]))"
+    rf"(?i:(?<![a-z])({'|'.join(WORDS)})s?(?![a-z]))"
     rf"|(?<=[a-z])({'|'.join(map(str.title, WORDS))})s?(?![a-z])"
 )
 #: Pictures, bytes in hexadecimal digits, and this file.
@@ -28,7 +25,7 @@ OTHERS = ("*.png", "tests/fuzz/corpus/*", "tests/project/test_words.py")
 
 def test_forbidden_words_are_absent():
     assert all(WORD.search(text) for text in ("ROADS = {}", "has_other_roads", "importStrangers"))
-    assert not any(WORD.search(text) for text in ("broadcast", "besides", "abroad"))
+    assert not any(WORD.search(text) for text in ("broadcast", "abroad"))
     names = {path.relative_to(ROOT).as_posix(): path for path in files()}
     wrong = [
         f"{name}:{number}: {match[0]}"
@@ -38,27 +35,3 @@ def test_forbidden_words_are_absent():
         for match in WORD.finditer(line)
     ]
     assert not wrong, "\n".join(["see WORDS for what to say instead", *wrong])
-
-
-# ---- phrases -------------------------------------------------------------------------------------
-
-#: Phrases that are wrong in English or unclear -> what is said instead.
-PHRASES = {
-    re.compile(r"(?<!here )\b(?:is|are|was|were) no\b(?! longer| more)"): "is not a",
-    re.compile(r"\bmend(?:s|ed|ing)?\b"): "fix, repair",
-}
-#: Older entries, and words of others.
-NOT_OURS = (*OTHERS, "CHANGELOG.md", "CODE_OF_CONDUCT.md")
-
-
-def test_phrases_are_english():
-    names = {path.relative_to(ROOT).as_posix(): path for path in files()}
-    wrong = [
-        f"{name}:{number}: {line.strip()} (write: {instead})"
-        for name, path in names.items()
-        if not any(fnmatch(name, pattern) for pattern in NOT_OURS)
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        for phrase, instead in PHRASES.items()
-        if phrase.search(line)
-    ]
-    assert not wrong, "\n".join(wrong)

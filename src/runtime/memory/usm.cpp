@@ -73,10 +73,12 @@ KeptBlock take_host_block(std::size_t nbytes) {
 }
 
 template <class... Parts>
-[[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Entry& entry,
-                                  const Parts&... reason) {
+[[noreturn]] void fail_allocation(std::size_t nbytes, std::size_t block, UsmKind kind,
+                                  const Entry& entry, const Parts&... reason) {
+  const std::string in_block =
+      block == nbytes ? "" : " (in a block of " + std::to_string(block) + " bytes)";
   fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
-       "' USM on device ", entry.id, " ('", entry.name, "'): ", reason...,
+       "' USM", in_block, " on device ", entry.id, " ('", entry.name, "'): ", reason...,
        "; free other tensors, or choose a smaller size or another usm_type");
 }
 
@@ -116,7 +118,7 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
     return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
   } catch (const sycl::exception& error) {
     if (is_device_lost(error, backend_of(entry))) fail_lost(entry, error.what());
-    fail_allocation(nbytes, wanted, entry, error.what());
+    fail_allocation(nbytes, nbytes, wanted, entry, error.what());
   }
 }
 
@@ -216,12 +218,12 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     const std::uint64_t largest = largest_block(entry);
     if (size > largest) {
       fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
-           "' USM on device ", entry.id, " ('", entry.name, "'): the device allocates at most ",
-           largest, " bytes at once; split the array into several");
+           "' USM on device ", entry.id, " ('", entry.name, "'): the largest allocation of the device "
+           "is ", largest, " bytes; split the array into several");
     }
-    fail_allocation(nbytes, kind, entry, "the runtime is out of memory");
+    fail_allocation(nbytes, size, kind, entry, "the runtime is out of memory");
   }
-  fail_allocation(nbytes, kind, entry, "sycl_ext.memory.limit allows ", limited.bytes,
+  fail_allocation(nbytes, size, kind, entry, "sycl_ext.memory.limit allows ", limited.bytes,
                   " bytes on device ", limited.entry->id, ", and ", limited.used, " are in use");
 }
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cached facts about a producer's class are valid until the class changes."""
 
+import re
+from pathlib import Path
+
 import dpctl
 import numpy as np
 import pytest
@@ -8,6 +11,15 @@ import pytest
 import samples
 import sycl_ext as sx
 from producers import Producer, Table, with_table
+from sycl_ext._protocols.producer_facts import ProducerFacts
+
+
+def test_bits_that_the_core_reads_are_those_of_python():
+    header = (Path(__file__).parents[3] / "src/python/producer_class.hpp").read_text()
+    declared = re.search(r"static constexpr long ([^;]*);", header)[1]
+    bits = {name.upper(): int(bit) for name, bit in re.findall(r"(\w+) = (\d+)", declared)}
+    assert len(bits) == 7
+    assert bits.items() <= {fact.name: fact.value for fact in ProducerFacts}.items()
 
 
 def new_class():

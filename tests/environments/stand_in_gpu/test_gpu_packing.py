@@ -25,7 +25,7 @@ def test_memory_of_the_host_is_packed_and_has_no_handle(gpus):
     packed = sx.ipc.pack(array)
     assert packed.how == "shared memory"
     assert packed.open().tolist() == [[1, 3], [4, 6]]
-    with pytest.raises(BufferError, match=r"can share; copy it: (.*)") as refused:
+    with pytest.raises(BufferError, match=r"can share; copy it first: (.*)") as refused:
         sx.ipc.handle(array)
     advice = refused.value.args[0].partition("copy it: ")[2]
     copied = eval(advice, {"sx": sx, "t": array})

@@ -14,6 +14,7 @@ import environments
 import sycl_ext as sx
 from dlpack_conformance.structs import managed_in
 from needs import needs
+from producers import Producer
 
 VALUES = np.arange(6, dtype="float32").reshape(2, 3)
 USM, HOST = 14, 1
@@ -305,3 +306,10 @@ for source, target in ((first, second), (second, first)):
 """,
         environments.level_zero("v1", p2p=2),  # the adapter v2 answers for the other direction
     )
+
+
+def test_producer_whose_class_has_the_name_of_capsules_is_no_capsule():
+    named = type("PyCapsule", (Producer,), {})(np.zeros(3))
+    assert sx.explain(named, np).copies == sx.explain(np.zeros(3), np).copies
+    with pytest.raises(TypeError, match="a capsule can be consumed only once; pass its producer"):
+        sx.explain(np.zeros(3).__dlpack__(), np)

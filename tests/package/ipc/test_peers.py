@@ -117,7 +117,9 @@ def test_permission_ends_with_the_last_object(asked, sleeper):
     first = peers.Permission(sleeper)
     second = peers.Permission(sleeper)
     del first
-    with pytest.raises(BufferError, match=f"process {sleeper} may already open .* allows one"):
+    with pytest.raises(
+        BufferError, match=f"process {sleeper} already has permission .* permits only one"
+    ):
         peers.Permission(os.getpid())
     del second
     peers.Permission(os.getpid())
