@@ -23,6 +23,8 @@ ANOTHER_PROCESS = "or use {0} in a separate process"
 
 #: Parts of the errors for a library that was found, but is not the expected one.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
+#: The SYCL runtime of oneAPI 2025.
+OF_2025 = "libsycl.so.8"
 #: Why sycl_ext cannot be imported: a pattern in the error, the cause, the cure. The first row that
 #: matches counts.
 LOAD_ERRORS = (
@@ -118,6 +120,21 @@ def other_runtime(machine: Machine) -> Iterator[Finding]:
     yield Finding(problem, cause, cure, severity=when_others_work(machine))
 
 
+def no_ipc(machine: Machine) -> Iterator[Finding]:
+    """The runtime is that of oneAPI 2025, which has no inter-process handles."""
+    loaded = [library.path for library in machine.libraries if is_libsycl(library.path)]
+    has_gpu = any(device.device_type == "gpu" for device in machine.devices)
+    if not has_gpu or not loaded or OF_2025 not in loaded[0]:
+        return
+    yield Finding(
+        "other processes cannot open GPU memory of this one with sycl_ext.ipc.open",
+        f"the runtime is that of oneAPI 2025 ({loaded[0]}), which has no inter-process handles",
+        REINSTALL_US,
+        "after you have loaded a module of oneAPI 2026; or send the bytes: sycl_ext.ipc.pack(x)",
+        "warning",
+    )
+
+
 def package(machine: Machine) -> Iterator[Finding]:
     """A library cannot be imported together with sycl_ext."""
     if not machine.devices and (machine.devices_without_selector or not were_listed(machine)):
@@ -147,4 +164,4 @@ def overriding(machine: Machine, folders: set[Path]) -> str:
     )
 
 
-CHECKS = (runtime, two_libsycl, another_runtime, other_runtime, package)
+CHECKS = (runtime, two_libsycl, another_runtime, other_runtime, no_ipc, package)
