@@ -32,12 +32,13 @@ def staged(
 def staged(
     t: Tensor, mode: Mode = "rw", /, *, direct: bool | None = None, memory: Any = None
 ) -> Iterator[Any]:
-    """Provide contiguous host memory in place of a tensor, within a ``with`` block.
+    """Provide host memory in C order in place of a tensor, within a ``with`` block.
 
-    This is the tensor's own memory if the host can access it and it is contiguous. Otherwise it is
-    a block of host USM (pinned memory). The tensor is copied to it before the ``with`` block unless
-    `mode` is "w", and copied back afterwards unless `mode` is "r" or the ``with`` block raises an
-    exception.
+    This is the tensor's own memory if the host can access it and it is C-contiguous. Otherwise it
+    is a block of host USM (pinned memory). So the order of the elements in a message or a file
+    depends neither on the device nor on the strides. The tensor is copied to it before the ``with``
+    block unless `mode` is "w", and copied back afterwards unless `mode` is "r" or the ``with``
+    block raises an exception.
 
     Parameters
     ----------
@@ -46,13 +47,13 @@ def staged(
         Whether the block reads or writes the memory, or both; with "r" the view is read-only.
     direct : bool, optional
         Whether the library handles memory of the device, such as a GPU-aware MPI
-        (``sycl_ext_mpi.check``). True: the block gets the tensor itself if it is contiguous, and
-        nothing is copied. False: plain memory, for a library that mistakes pinned memory for memory
-        of a GPU.
+        (``sycl_ext_mpi.check``). True: the block gets the tensor itself if it is C-contiguous,
+        and nothing is copied. False: plain memory, for a library that mistakes pinned memory for
+        memory of a GPU.
     memory : array, optional
-        Host memory with the shape and dtype of the tensor, such as a part of a cache or of a mapped
-        file, which is always used instead of a new block. If it is registered
-        (`memory.register_host`), both copies are direct.
+        Writable host memory with the shape and dtype of the tensor, such as a part of a cache or of
+        a mapped file, which is always used instead of a new block, with its own strides. If it is
+        registered (`memory.register_host`), both copies are direct.
 
     Yields
     ------
@@ -65,7 +66,8 @@ def staged(
     TypeError
         If `t` is not a tensor; a host view is host memory already.
     BufferError
-        If the tensor is read-only and `mode` is not "r".
+        If the tensor is read-only and `mode` is not "r", or `memory` is read-only, has negative
+        strides, or is not in memory that the host can access.
 
     See Also
     --------
@@ -101,22 +103,32 @@ def _stage(
     if mode != "r":
         _core.require_target(t)  # now, and not when the block has ended
     if given is not None:
-        held = host_view(given, copy=False)
-        if (held.shape, held.dtype_name) != (t.shape, t.dtype_name):
-            raise ValueError(
-                f"memory is {held!r}, which differs in shape or dtype from {describe(t)}"
-            )
-        return _through(held, t, mode)
-    contiguous = t.c_contiguous or t.f_contiguous
+        return _through(_as_staging_memory(given, t), t, mode)
     seen = t.as_readonly() if mode == "r" else t
-    if direct and contiguous:
+    if direct and t.c_contiguous:
         _core.synchronize(t)  # MPI does not use queues
         return seen, _nothing
     if direct is not None and not direct:  # it may mistake even pinned memory for GPU memory
         return _through(_core.copy_to_host(t), t, mode, is_filled=True)
-    if t.host_accessible and contiguous:
+    if t.host_accessible and t.c_contiguous:
         return host_view(seen), _nothing
     return _through(_core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C"), t, mode)
+
+
+def _as_staging_memory(given: Any, t: Tensor) -> _core.TensorBase:
+    """Return the view of ``memory=``, or raise an error if it cannot stand in for the tensor."""
+    held = _core.find_memory(strong(given), copy=False)
+    if (held.shape, held.dtype_name) != (t.shape, t.dtype_name):
+        raise ValueError(
+            f"memory is {describe(held)}, which differs in shape or dtype from {describe(t)}"
+        )
+    facts = _core.array_facts(held)
+    if facts.readonly or facts.reversed or not facts.host_reachable:  # NumPy copies a reversed view
+        raise BufferError(
+            f"memory is {describe(held)} with strides {held.strides}; it must be writable, without "
+            "negative strides, and in memory that the host can access"
+        )
+    return held
 
 
 def _through(
@@ -162,6 +174,11 @@ class StagedRequest:
         except REFUSALS:  # of MPI; after Ctrl-C the memory stays, because MPI may use it
             self._forget()
             raise
+        if not hasattr(self.request, "Wait"):  # MPI may have started it: the memory stays
+            raise TypeError(
+                f"start returned {self.request!r}; it must return the request, as in "
+                "lambda memory: comm.Isend(memory, dest)"
+            )
 
     def wait(self) -> None:
         """Wait for the request; afterwards the received data is in the tensor."""

@@ -113,7 +113,7 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
         # An array that is still in use when it is requested again is not copied a second time.
         below = zict.Cache(zict.Func(_to_host, _to_device, self.host), zict.WeakValueMapping())
         limit = parse_bytes(device_memory_limit)
-        self.device = zict.Buffer({}, below, limit, lambda _key, value: _on_device(value))
+        self.device = zict.Buffer({}, below, limit, _bytes_on_device)
         _buffers[id(self)] = self
         weakref.finalize(self, _restore_on_pressure).atexit = False
         _set_on_pressure()
@@ -152,7 +152,13 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         with _lock:
-            self.device[key] = value
+            if _is_on_device(value):
+                self.device[key] = value
+                return
+            # Not through the tier of the device: it would keep, and store again with each later
+            # key, what the host refuses, such as an object that cannot be pickled.
+            self.device.fast.pop(key, None)
+            self.device.slow[key] = value
 
     def __delitem__(self, key: Any) -> None:
         with _lock:
@@ -179,15 +185,19 @@ class _Spilled:
         return sum(frame.nbytes for frame in self.frames)
 
 
-def _on_device(value: Any) -> int:
-    """Return the bytes that an object has on the device; more than any limit for others."""
+def _is_on_device(value: Any) -> bool:
     library = type(value).__module__.partition(".")[0]
     known = library in ("sycl_ext", "dpnp") and hasattr(value, "nbytes")
-    return sizeof(value) if known and value.usm_type in ("device", "shared") else sys.maxsize
+    return known and value.usm_type in ("device", "shared")
+
+
+def _bytes_on_device(_key: Any, value: Any) -> int:
+    """Return the bytes that an object takes on the device; no limit has room for others."""
+    return sizeof(value) if _is_on_device(value) else sys.maxsize
 
 
 def _to_host(value: Any) -> Any:
-    if _on_device(value) == sys.maxsize:
+    if not _is_on_device(value):
         return value
     header, frames = serialize(value, serializers=["dask"], on_error="raise")
     # The frames may be views of the memory, which is to be freed.

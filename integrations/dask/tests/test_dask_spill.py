@@ -2,6 +2,7 @@
 """The data of a Dask worker on the device, on the host and on the disk."""
 
 import gc
+import logging
 import threading
 import time
 import weakref
@@ -232,3 +233,28 @@ def test_threads_wait_for_the_one_that_moves_an_array(tmp_path, monkeypatch):
     sx.memory.limit(sx.device(), None)
     assert len(calls) == 2
     assert (data[0][0].item(), data[1][0].item()) == (0, 1)
+
+
+class Unpicklable:
+    def __init__(self, nbytes):
+        self.nbytes = nbytes
+
+    def __sizeof__(self):
+        return self.nbytes
+
+    def __reduce__(self):
+        raise TypeError("a lock cannot be pickled")
+
+
+def test_object_that_cannot_be_pickled_fails_alone(data, monkeypatch):
+    """As in `distributed.spill.SpillBuffer`, which logs the error, and with it these tensors."""
+    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
+    data["model"] = tensor(0)
+    with pytest.raises(Exception, match="pickle"):
+        data["model"] = Unpicklable(3 * KB)
+    assert "model" not in data
+    data["small"] = Unpicklable(KB)
+    for i in range(6):
+        data[i] = tensor(i) if i % 2 else np.full(KB, i, "uint8")
+    assert [set(sx.as_tensor(data[i]).tolist()) for i in range(6)] == [{i} for i in range(6)]
+    assert type(data["small"]) is Unpicklable

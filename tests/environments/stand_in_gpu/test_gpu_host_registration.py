@@ -199,3 +199,9 @@ kept = register_host(np.zeros(10))
 """,
         inherit=True,
     )
+
+
+def test_device_memory_cannot_stage_a_tensor():
+    tensor = sx.zeros(3, "int32")
+    with pytest.raises(BufferError, match="memory is .*'device'.*that the host can access"):
+        sx.staged(tensor, memory=sx.zeros(3, "int32")).__enter__()

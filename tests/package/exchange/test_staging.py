@@ -17,7 +17,7 @@ from sycl_ext._exchange import staging
 REACHED = [usm_type for usm_type in USM_TYPES if sx.device().host_accessible(usm_type)]
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "0-d", "size 0"])
+@pytest.mark.parametrize("layout", ["C", "0-d", "size 0"])
 @pytest.mark.parametrize("mode", ["r", "w", "rw"])
 @pytest.mark.parametrize("usm_type", REACHED)
 def test_memory_that_the_host_reaches_stands_for_itself(mode, layout, usm_type):
@@ -30,8 +30,20 @@ def test_memory_that_the_host_reaches_stands_for_itself(mode, layout, usm_type):
 
 
 @needs("device_copies")
-def test_memory_with_gaps_is_staged():
-    tensor, array = LAYOUTS["sliced"].tensor("int32")
+@pytest.mark.parametrize("direct", [None, False, True])
+@pytest.mark.parametrize("usm_type", USM_TYPES)
+def test_elements_are_in_c_order_whatever_the_device_and_the_strides(usm_type, direct):
+    tensor, array = LAYOUTS["F"].tensor("int32", usm_type)
+    with sx.staged(tensor, direct=direct) as memory:
+        assert memoryview(memory).tobytes() == array.tobytes("C")
+        np.from_dlpack(memory)[...] += 1
+    assert_equal(tensor, array + 1)
+
+
+@needs("device_copies")
+@pytest.mark.parametrize("layout", ["sliced", "F"])
+def test_memory_with_gaps_is_staged(layout):
+    tensor, array = LAYOUTS[layout].tensor("int32")
     with sx.staged(tensor) as memory:
         assert memory.c_contiguous
         host = np.from_dlpack(memory)
@@ -73,6 +85,32 @@ def test_read_only_memory():
             sx.staged(tensor.as_readonly(), mode).__enter__()
     with pytest.raises(ValueError, match="mode is 'x'"):
         sx.staged(tensor, "x").__enter__()
+
+
+READONLY = np.zeros((4, 3), "int32")
+READONLY.flags.writeable = False
+UNFIT = {
+    "read-only": (READONLY, "readonly=True"),
+    "reversed": (np.zeros((4, 3), "int32")[::-1], r"strides \(-3, 1\)"),
+}
+
+
+@pytest.mark.parametrize("mode", ["r", "w", "rw"])
+@pytest.mark.parametrize("name", UNFIT)
+def test_memory_that_cannot_stand_in_for_the_tensor_is_refused(name, mode):
+    tensor, (memory, found) = sx.full((4, 3), 7, "int32"), UNFIT[name]
+    with pytest.raises(BufferError, match=rf"memory is .*{found}.*; it must be writable, without"):
+        sx.staged(tensor, mode, memory=memory).__enter__()
+    assert not memory.any()
+    assert tensor.tolist() == [[7] * 3] * 4
+
+
+def test_memory_that_stands_in_for_the_tensor_keeps_its_strides():
+    tensor, memory = sx.full((4, 3), 7, "int32"), np.zeros((3, 4), "int32")
+    with sx.staged(tensor, memory=memory.T) as staged:
+        assert (memory == 7).all()
+        np.from_dlpack(staged)[0] = 1
+    assert memory.T.tolist()[0] == tensor.tolist()[0] == [1] * 3
 
 
 @pytest.mark.parametrize(
@@ -186,6 +224,10 @@ def test_request_that_is_never_made_keeps_no_memory():
     assert [staging.pending_requests.pop()._memory.shape, *staging.pending_requests] == [
         tensor.shape
     ]
+
+    with pytest.raises(TypeError, match="start returned None; it must return the request"):
+        sx.mpi.staged_request(tensor, "r", lambda memory: None)  # which MPI may use from now on
+    assert staging.pending_requests.pop()._memory.shape == tensor.shape
 
     def late(_number, _frame):
         raise TimeoutError
