@@ -3,14 +3,30 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 __all__ = ["Known"]
+
+LEVELS = ("must-", "should-", "robust-")
+#: A case as pytest prints it: the file, the function and the library before the id.
+PRINTED = re.compile(rf"^(?:.*\[)?[^\[\]]*-((?:{'|'.join(LEVELS)})[^\[\]]*)\]?$")
+
+
+def _name(case: str) -> str:
+    """Return an id without its group."""
+    return case.partition("-")[2]
+
+
+def _matches(pattern: str, case: str, memory: str) -> bool:
+    return any(fnmatchcase(id_, pattern) for id_ in (_name(case), case, f"{case}-{memory}"))
 
 
 @dataclass(frozen=True)
@@ -20,7 +36,9 @@ class Known:
     Parameters
     ----------
     cases : str
-        Ids without their group, separated by spaces; wildcards are allowed.
+        Ids, separated by spaces, with or without their group: "consumer-good_struct" or
+        "must-consumer-good_struct". Wildcards are allowed. The name that pytest prints is also
+        taken. Each must match a case of the kit.
     reason : str
         The defect.
     issue : str, optional
@@ -40,12 +58,25 @@ class Known:
     memory: str = "*"
     sometimes: bool = False
 
+    @property
+    def patterns(self) -> list[str]:
+        """Return the ids, without what pytest prints before them."""
+        return [PRINTED.sub(r"\1", pattern) for pattern in self.cases.split()]
+
     def covers(self, case: str, memory: str) -> bool:
         """Return whether it matches a case."""
-        name = case.partition("-")[2]
         return self.memory in ("*", memory) and any(
-            fnmatchcase(name, pattern) for pattern in self.cases.split()
+            _matches(pattern, case, memory) for pattern in self.patterns
         )
+
+    def check(self, cases: Collection[str]) -> None:
+        """Raise ValueError for a pattern that matches no case of the kit, in any memory."""
+        for pattern in self.patterns:
+            if any(_matches(pattern, case, at) for case in cases for at in ("host", "own")):
+                continue
+            ids = cases if pattern.startswith(LEVELS) else map(_name, cases)
+            near = ", ".join(get_close_matches(pattern, list(ids), cutoff=0))
+            raise ValueError(f"Adapter.known: {pattern} matches no case; near are {near}")
 
     def in_version(self, version: str) -> Known | None:
         """Return the entries for a version; a build from source may have any version."""

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import textwrap
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -62,6 +64,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("name", "case", "memory"), parameters)
 
 
+def line_of(case: Case, memory: str, text: str, several: bool) -> str:
+    """Return the entry of ``Adapter.known`` for a case that fails."""
+    where = f', memory="{memory}"' if several and case.side == "consumer" else ""
+    reason = json.dumps(textwrap.shorten(text, 100), ensure_ascii=False)
+    return f'Known("{case.id}", {reason}{where})'
+
+
 def test_dlpack(
     name: str, case: Case, memory: str, record_property: Callable[[str, object], None]
 ) -> None:
@@ -88,9 +97,11 @@ def test_dlpack(
     if bad and defect:
         pytest.xfail(f"{outcome.text} [known: {defect.reason} {defect.issue}]")
     if bad:
+        line = line_of(case, memory, outcome.text, len(hello["memories"]) > 1)
         pytest.fail(
             f"{case.text}: {outcome.what}: {outcome.text}"
-            + f"\n{case.clause.name}: {case.clause.url}" * bool(case.clause.url),
+            + f"\n{case.clause.name}: {case.clause.url}" * bool(case.clause.url)
+            + f"\nIf this is a known defect, add a line to Adapter.known:\n    {line}",
             pytrace=False,
         )
     if defect and not defect.sometimes:

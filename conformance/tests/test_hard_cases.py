@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,26 @@ def adapter(tmp_path, monkeypatch):
 def test_unusable_adapter_is_an_error(lines, text, adapter, monkeypatch):
     monkeypatch.setattr(runner, "FIRST", 1 if "sleep" in lines else runner.FIRST)
     assert adapter(lines).hello()["error"].startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("cases", "text"),
+    [
+        (
+            "consumer-good_stuct",
+            "consumer-good_stuct matches no case; near are consumer-good_struct",
+        ),
+        ("consumer-good_struct nosuchcase*", "nosuchcase* matches no case; near are "),
+        ("must-producer-good_struct", "must-producer-good_struct matches no case; near are must-"),
+    ],
+)
+def test_known_defect_of_no_case_is_an_error(cases, text, adapter):
+    """Also if it is of another version, or of a side that is not checked."""
+    library = adapter(
+        f"known = (Known({cases!r}, 'why', versions='<0'),)\n"
+        "adapter = Adapter('numpy', np.array, known=known)"
+    )
+    assert f"Adapter.known: {text}" in library.hello()["error"]
 
 
 @pytest.mark.parametrize(
@@ -227,6 +248,27 @@ adapter = Adapter("odd", np.array, lambda x: np.from_dlpack(x).copy(), known=kno
     output, _ = process.communicate(timeout=100)
     assert "1 failed, 1 xfailed" in output.replace("162 deselected, ", ""), output
     assert "is known to fail: it fails ; see Adapter.known" in output
+
+
+def test_line_of_a_failure_makes_it_an_expected_one(tmp_path):
+    """Each failure prints a line for `Adapter.known`, with the memory if there are several."""
+    lines = """
+import sycl_ext as sx
+def make(values):
+    return sx.empty(values.shape, values.dtype).copy_from(values)
+take = lambda x: 1 / 0
+adapter = Adapter("odd", make, take, known=())
+"""
+    (tmp_path / "hard.py").write_text(GOOD + lines)
+    arguments = ("--dlpack=hard:adapter", "-k", "good_struct")
+    output, _ = start(tmp_path, *arguments).communicate(timeout=100)
+    entries = re.findall(r"^ +(Known\(.*\))$", output, re.MULTILINE)
+    line = 'Known("must-consumer-good_struct", "ZeroDivisionError: division by zero", memory="{}")'
+    assert entries == [line.format(memory) for memory in ("own", "host")], output
+    lines = lines.replace("known=()", f"known=({', '.join(entries)})")
+    (tmp_path / "hard.py").write_text(GOOD + lines)
+    output, _ = start(tmp_path, *arguments).communicate(timeout=100)
+    assert "2 xfailed" in output, output
 
 
 @pytest.mark.parametrize(

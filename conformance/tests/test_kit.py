@@ -132,7 +132,6 @@ def test_missing_or_unknown_library_is_named(tmp_path):
 def test_known_defects_name_cases(tmp_path):
     """Of each library that is here: what cannot be imported has no adapter."""
     code = """
-from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
 from dlpack_conformance.cases import CASES
 
@@ -141,9 +140,8 @@ for entry in entry_points(group="dlpack_conformance"):
         known = entry.load().known
     except ImportError:
         continue
-    for pattern in " ".join(one.cases for one in known).split():
-        names = [case.partition("-")[2] for case in CASES]
-        assert any(fnmatchcase(name, pattern) for name in names), (entry.name, pattern)
+    for one in known:
+        one.check(CASES)
 """
     environments.python(code)
 
@@ -162,6 +160,27 @@ for entry in entry_points(group="dlpack_conformance"):
 def test_known_defect_covers_versions_cases_and_memory(version, case, memory, is_covered):
     known = Known("consumer-good*", "why", versions=">=1,<2", memory="host").in_version(version)
     assert (known is not None and known.covers(case, memory)) == is_covered
+
+
+@pytest.mark.parametrize(
+    ("pattern", "covered"),
+    [
+        ("consumer-good_struct", {"host", "own"}),
+        ("must-consumer-good_struct", {"host", "own"}),
+        ("must-*-good_struct", {"host", "own"}),
+        ("must-consumer-good_[rst]truct", {"host", "own"}),
+        ("must-consumer-good_struct-own", {"own"}),
+        ("numpy-must-consumer-good_struct-host", {"host"}),
+        ("test_dlpack[odd:adapter-must-consumer-good_struct-host]", {"host"}),
+        ("kit/test_dlpack.py::test_dlpack[numpy-must-consumer-good_struct-own]", {"own"}),
+        ("should-consumer-good_struct", set()),
+        ("good_struct", set()),
+    ],
+)
+def test_known_defect_has_the_id_of_a_report_or_of_pytest(pattern, covered):
+    known = Known(f"producer-other {pattern}", "why")
+    case = "must-consumer-good_struct"
+    assert {memory for memory in ("host", "own") if known.covers(case, memory)} == covered
 
 
 def test_documents_have_the_number_of_cases():
