@@ -17,7 +17,7 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TextIO
 
-from dlpack_conformance.adapter import find
+from dlpack_conformance.adapter import Adapter, find
 from dlpack_conformance.bench import (
     Bench,
     BrokenError,
@@ -39,6 +39,18 @@ def memories(bench: Bench) -> list[Memory]:
     if device[0] == 1:
         return ["host"]
     return ["own", "host"] if bench.adapter.takes_host else ["own"]
+
+
+def sides_of(adapter: Adapter) -> list[str]:
+    """Return the sides of an exchange that can be checked."""
+    functions = {"producer": adapter.make, "consumer": adapter.take}
+    sides = [side for side, function in functions.items() if function is not None]
+    if not sides:
+        raise ValueError(
+            "nothing to check: give Adapter(make=...) for the exports of the library, "
+            "Adapter(take=...) for its imports, or both"
+        )
+    return sides
 
 
 def run(case: Case, bench: Bench) -> dict[str, str]:
@@ -90,6 +102,7 @@ def main(name: str) -> None:
     commands, out = _streams()
     try:
         adapter = find(name)
+        sides = sides_of(adapter)
         exchange_dtype(adapter.dtype)
         where = memories(Bench(adapter))
         from dlpack_conformance.cases import CASES  # after its dtype is known
@@ -103,11 +116,6 @@ def main(name: str) -> None:
         have = version(adapter.distribution)
     except PackageNotFoundError:
         have = "unknown"
-    sides = [
-        side
-        for side, function in (("producer", adapter.make), ("consumer", adapter.take))
-        if function is not None
-    ]
     _say(
         out,
         distribution=adapter.distribution,

@@ -36,6 +36,7 @@ ERRORS = {
     "adapter = {'make': 1}": "TypeError: hard:adapter is {'make': 1}, and not a",
     "adapter = Adapter('numpy', lambda values: 1 / 0)": "ZeroDivisionError: division by zero",
     "del adapter": "AttributeError: module 'hard' has no attribute 'adapter'",
+    "adapter = Adapter('numpy')": "ValueError: nothing to check: give Adapter(make=...) for",
 }
 
 
