@@ -61,7 +61,10 @@ class BrokenError(AssertionError):
 
 
 class NotOfferedError(Exception):
-    """The library does not have this feature, or its adapter does not provide it."""
+    """The library does not have this feature, or its adapter does not provide it.
+
+    The text continues a sentence that begins with the library: "has no read-only arrays".
+    """
 
 
 def expect(condition: object, message: str) -> None:
@@ -177,7 +180,7 @@ class Bench:
     def pending(self) -> tuple[Any, np.ndarray[Any, Any]]:
         """Make an array with pending computations."""
         if self.memory == "host" and self.device(self.make())[0] != 1:
-            raise NotOfferedError("the same for each memory")
+            raise NotOfferedError("is asked this only with memory of its own device")
         if self.adapter.pending is None:
             raise NotOfferedError("computes nothing in the background")
         made = self.adapter.pending()
@@ -217,7 +220,8 @@ class Bench:
         try:
             return self.take_with(x, **keywords)
         except (BufferError, ValueError) as error:
-            raise NotOfferedError(f"refuses {keywords}: {error}") from None
+            refused = ", ".join(f"{name}={value}" for name, value in keywords.items())
+            raise NotOfferedError(f"refuses {refused}: {error}") from None
 
     def host(self, array: Any) -> np.ndarray[Any, Any]:
         """Return the elements of an array."""

@@ -4,6 +4,7 @@
 `broken.py` has the faults.  A fault that ends the process runs in a worker, as in the kit itself.
 """
 
+import ast
 import enum
 import os
 import re
@@ -82,6 +83,24 @@ def test_frequent_mistake_is_named(case, fault, text, near):
         assert re.search(text, library.run(CASES[f"must-producer-{case}"], "host").text)
     finally:
         library.close()
+
+
+#: The first word of each reason why a case is not run, after the name of the library.
+VERBS = ("has", "makes", "takes", "exports", "copies", "computes", "refuses", "runs", "does", "is")
+
+
+def test_reasons_of_skipped_cases_are_sentences_about_the_library():
+    """The name of the library stands before them: "numpy has no read-only arrays"."""
+    reasons = {}
+    for path in Path(bench.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "NotOfferedError":
+                text = ast.unparse(node.args[0]).removeprefix("f").strip("'\"")
+                reasons[f"{path.name}:{node.lineno}"] = text
+    assert len(reasons) > 40
+    wrong = {at: text for at, text in reasons.items() if text.split()[0] not in VERBS}
+    alone = {at: text for at, text in reasons.items() if len(text.split()) == 1}
+    assert not wrong | alone
 
 
 def test_faults_are_noticed_by_a_case():

@@ -168,7 +168,7 @@ def stays_on_its_device(b: Bench) -> None:
     try:
         device = b.device(taken)
     except Exception:
-        raise NotOfferedError("its arrays have no __dlpack_device__") from None
+        raise NotOfferedError("has arrays without __dlpack_device__") from None
     if b.memory == "host" and b.device(b.make())[0] != 1 != device[0]:
         raise NotOfferedError("has no arrays in host memory")
     expect(device == hands.device, f"memory of device {hands.device} became one of {device}")
@@ -252,7 +252,7 @@ def no_stream_for_the_host(b: Bench) -> None:
     """A producer of host memory gets stream=None only."""
     hands = b.given()
     if hands.device != c.CPU:
-        raise NotOfferedError("this memory is not on the host")
+        raise NotOfferedError("is asked this only with host memory")
     b.take(hands)
     streams = [call["stream"] for call in hands.calls if call.get("stream") is not None]
     expect(not streams, f"stream={streams}")

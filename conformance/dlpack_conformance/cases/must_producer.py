@@ -96,7 +96,7 @@ def strides_are_written(b: Bench) -> None:
     """Since DLPack 1.2, strides of an array with dimensions are not NULL."""
     managed = c.managed_in(b.versioned(b.make()))
     if (managed.version.major, managed.version.minor) < (1, 2):
-        raise NotOfferedError("exports an earlier version, where NULL means compact")
+        raise NotOfferedError("exports a version before 1.2, where NULL means compact")
     expect(managed.dl_tensor.strides, "strides are NULL")
 
 
@@ -145,7 +145,7 @@ def _dtype_case(name: str) -> None:
         except Exception as error:
             raise NotOfferedError(f"has no {name}: {error}") from None
         if np.asarray(b.adapter.host(array)).dtype not in (values.dtype, object):
-            raise NotOfferedError(f"makes {name} another dtype")
+            raise NotOfferedError(f"makes an array of another dtype from {name}")
         capsule = b.any_capsule(array)
         dtype = c.managed_in(capsule).dl_tensor.dtype
         code = (dtype.code, dtype.bits, dtype.lanes)
@@ -214,7 +214,7 @@ def _resident() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
     except OSError:
-        raise NotOfferedError("this system does not say how much memory a process has") from None
+        raise NotOfferedError("runs on a system that does not tell the size of a process") from None
 
 
 @producer("life cycle", PYTHON)
@@ -268,7 +268,7 @@ def deleter_in_a_thread_of_c(b: Bench) -> None:
     address, versioned = c.take(b.any_capsule(b.make()))
     deleter = c.STRUCTS[versioned].from_address(address).deleter
     if not deleter:
-        raise NotOfferedError("its deleter is NULL")
+        raise NotOfferedError("exports a NULL deleter")
     thread = ctypes.c_ulong()
     start = ctypes.c_void_p(deleter), ctypes.c_void_p(address)
     if libc.pthread_create(ctypes.byref(thread), None, *start) == 0:
@@ -287,7 +287,7 @@ def copy_true_copies(b: Bench) -> None:
     try:
         managed = c.managed_in(b.versioned(array, copy=True))
     except BufferError:
-        raise NotOfferedError("does not copy") from None
+        raise NotOfferedError("refuses copy=True") from None
     expect(place_of(managed) != own, "copy=True exported the array's own memory")
 
 
@@ -297,7 +297,7 @@ def copy_true_sets_the_flag(b: Bench) -> None:
     try:
         managed = c.managed_in(b.versioned(b.make(), copy=True))
     except BufferError:
-        raise NotOfferedError("does not copy") from None
+        raise NotOfferedError("refuses copy=True") from None
     expect(managed.flags & c.IS_COPIED, f"flags are {managed.flags:#x}")
 
 
@@ -443,7 +443,7 @@ def pending_work_is_done_in_a_copy(b: Bench) -> None:
         try:
             capsule = b.versioned(array, dl_device=c.CPU, copy=True)
         except BufferError:
-            raise NotOfferedError("does not copy") from None
+            raise NotOfferedError("refuses copy=True") from None
         same(c.elements(c.managed_in(capsule).dl_tensor, wanted.dtype), wanted)
 
 

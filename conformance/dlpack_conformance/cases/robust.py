@@ -140,7 +140,7 @@ for _name, _device in {
 def host_memory_called_usm(b: Bench) -> None:
     """Does not use host memory that is announced as USM: the context does not know the address."""
     if b.memory == "own":
-        raise NotOfferedError("a case of host memory")
+        raise NotOfferedError("is asked this only with host memory")
     hands = Hands(lambda v: b.struct(v, device=(14, 0)).capsule, (14, 0))
     if b.adapter.on_queue is not None:  # it could check
         b.refused(lambda: b.take(hands))
@@ -356,7 +356,7 @@ def deleter_after_the_interpreter(b: Bench) -> None:
     address, versioned = c.take(b.any_capsule(b.make()))
     deleter = c.STRUCTS[versioned].from_address(address).deleter
     if not deleter:
-        raise NotOfferedError("its deleter is NULL")
+        raise NotOfferedError("exports a NULL deleter")
     ctypes.CDLL(None).__cxa_atexit(ctypes.c_void_p(deleter), ctypes.c_void_p(address), None)
 
 
@@ -451,7 +451,7 @@ def daemon_at_the_exit(b: Bench) -> None:
 def child_after_fork(b: Bench) -> None:
     """A forked child reads an array that its parent imported, or gets an exception."""
     if b.memory == "own":
-        raise NotOfferedError("a case of host memory: no driver promises more")
+        raise NotOfferedError("is asked this only with host memory: no driver promises more")
     array = b.take(b.given())
     same(b.host(array), VALUES)
     child = os.fork()
@@ -472,14 +472,14 @@ def child_after_fork(b: Bench) -> None:
 def imported_in_a_sub_interpreter(b: Bench) -> None:
     """A sub-interpreter imports the library, or gets an exception."""
     if b.memory == "own":
-        raise NotOfferedError("the same for each memory")
+        raise NotOfferedError("is asked this only with host memory")
     try:
         interpreters: Any = import_module("_interpreters")
     except ImportError:
         interpreters = import_module("_xxsubinterpreters")
     modules = b.adapter.modules
     if not modules:
-        raise NotOfferedError("its adapter names no module")
+        raise NotOfferedError("has an adapter that names no module")
     same(b.host(b.take(b.given())), VALUES)
     other = interpreters.create()
     lines = [f"try:\n import {module}\nexcept ImportError: pass" for module in modules]

@@ -116,7 +116,7 @@ def stream_on_the_host_is_refused(b: Bench) -> None:
     """A host array refuses a stream that is an address, and does not use it."""
     array = b.make()
     if b.device(array) != c.CPU:
-        raise NotOfferedError("its arrays are not on the host")
+        raise NotOfferedError("has no arrays on the host")
     try:
         b.producer(array).__dlpack__(stream=64)
     except NotOfferedError:
@@ -131,7 +131,7 @@ def no_synchronisation_on_request(b: Bench) -> None:
     """stream=-1 asks a device array not to wait; mpi4py passes it to every device."""
     array = b.make()
     if b.device(array) == c.CPU:
-        raise NotOfferedError("its arrays are on the host")
+        raise NotOfferedError("has its arrays on the host")
     try:
         b.producer(array).__dlpack__(stream=-1)
     except Exception as error:
@@ -174,7 +174,7 @@ def table_raises_for_others(b: Bench) -> None:
 def _dpctl(b: Bench) -> Any:
     """Return dpctl, for a library whose arrays are on SYCL queues."""
     if b.adapter.on_queue is None:
-        raise NotOfferedError("its arrays are not on a SYCL queue")
+        raise NotOfferedError("has no arrays on a SYCL queue")
     return import_module("dpctl")
 
 
@@ -222,7 +222,7 @@ def pending_work_without_a_stream(b: Bench) -> None:
     for _ in range(10):
         array, wanted = b.pending()
         if b.device(array)[0] != c.ONE_API:
-            raise NotOfferedError("its arrays are not on a SYCL device")
+            raise NotOfferedError("has no arrays on a SYCL device")
         dl = c.managed_in(b.any_capsule(array)).dl_tensor
         same(c.elements(dl, wanted.dtype), wanted)
 
@@ -232,7 +232,7 @@ def _sub_device(dpctl: Any, device: Any) -> Any:
     for partition in ("next_partitionable", 1):
         with suppress(dpctl.SyclSubDeviceCreationError):
             return device.create_sub_devices(partition=partition)[0]
-    raise NotOfferedError("this device has no partitions")
+    raise NotOfferedError("runs on a device without partitions")
 
 
 @producer("oneAPI", ONE_API)
@@ -332,11 +332,11 @@ def readonly_survives_an_export(b: Bench) -> None:
         array = b.take(Hands(make, b.given().device))
         managed = c.managed_in(b.versioned(array))
     except Exception as error:
-        raise NotOfferedError(f"takes no read-only array, or gives none: {error}") from None
+        raise NotOfferedError(f"takes no read-only array, or exports none: {error}") from None
     place = (managed.dl_tensor.data or 0) + managed.dl_tensor.byte_offset
     source = b.structs[-1].struct.dl_tensor.data
     if place != source:
-        raise NotOfferedError("copies")
+        raise NotOfferedError("copies read-only memory")
     expect(managed.flags & c.READ_ONLY, "the flag is lost")
 
 
