@@ -319,7 +319,7 @@ coverage: setup
 # ---- generated files ----------------------------------------------------------------------------
 
 # The blocks that depend only on the code; README.md has the demo, whose addresses differ.
-GENERATED := docs/develop/design.md docs/exchange.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
+GENERATED := docs/develop/design.md docs/exchange.md docs/get_started.md docs/ci.md docs/conformance.md docs/your_library.md conda-recipe/recipe.yaml
 # The SPIR-V of the kernels, as a header; needs Debian's clang-15 and llvm-spirv-15.
 kernels: $(BIN)/python
 	$(BIN)/python tools/kernels.py

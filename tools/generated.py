@@ -178,6 +178,15 @@ def consumers() -> str:
     )
 
 
+# ---- docs/conformance.md, docs/your_library.md ---------------------------------------------------
+
+
+def source(path: str) -> str:
+    """Return the code of a Python file, without its license and its docstring."""
+    code = (ROOT / path).read_text().partition('"""\n\n')[2]
+    return f"```python\n{code}```\n"
+
+
 # ---- conda-recipe/recipe.yaml --------------------------------------------------------------------
 
 

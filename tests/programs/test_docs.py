@@ -204,6 +204,12 @@ def test_generated_blocks_are_written_by_make_generate():
     assert {name_of(path) for path in with_blocks} <= {"README.md", *GENERATED.split()}
 
 
+@pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
+def test_code_is_shown_where_pages_are_plain_markdown(document):
+    """A code host shows nothing of a file that only Sphinx includes; cog copies it."""
+    assert "literalinclude" not in document.read_text()
+
+
 def test_stacks_page_names_each_environment_once():
     stacks = (ROOT / "docs" / "develop" / "seen.md").read_text().partition("[[[cog")[0]
     shown = [row.split("|")[-2] for row in re.findall(r"^\|.*$", stacks, re.MULTILINE)]
