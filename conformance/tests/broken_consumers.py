@@ -54,7 +54,7 @@ RIGHT = (
     "producer_comes_back_in",
     "producer_deletes_itself", "capsule_of_another_thread", "eight_threads_import",
     "garbage_at_every_step", "takes_columns_first", "takes_gaps", "takes_negative_strides",
-    "takes_zero_strides",
+    "takes_zero_strides", "dtype_is_kept",
 )  # fmt: skip
 
 
@@ -156,6 +156,12 @@ def drops_the_flag(x, **keywords):
         managed.flags = 0
 
     return np.from_dlpack(Between(x, alter), **keywords)
+
+
+@taking("dtype_is_kept")
+def widens_integers(x, **keywords):
+    array = np.from_dlpack(x, **keywords)
+    return array.astype("int64") if array.dtype.kind in "iu" else array
 
 
 @taking("readonly_is_taken")

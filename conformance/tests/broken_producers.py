@@ -262,6 +262,22 @@ class Leaks(Wrapped):
         return self.array.__dlpack__(**keywords)
 
 
+@wrapped("two_exports_are_two_capsules")
+class KeepsItsCapsule(Wrapped):
+    def export(self, **keywords):
+        if not hasattr(self, "capsule"):
+            self.capsule = self.array.__dlpack__(**keywords)
+        return self.capsule
+
+
+@wrapped("two_exports_are_two_capsules")
+class ConsumesItsCapsule(Wrapped):
+    def export(self, **keywords):
+        capsule = self.array.__dlpack__(**keywords)
+        c.take(capsule)
+        return capsule
+
+
 @wrapped("copy_true_copies")
 class IgnoresCopy(Wrapped):
     def export(self, *, copy=None, **keywords):

@@ -154,6 +154,30 @@ for _name, (_what, _fields, _wanted) in UNUSUAL.items():
     _layout_case(_name, _what, _fields, _wanted)
 
 
+#: The dtypes that most libraries have.
+FREQUENT = ("int8", "int16", "int32", "uint8", "float32")
+
+
+@consumer("dtypes", C_API)
+def dtype_is_kept(b: Bench) -> None:
+    """The result has the dtype of the producer, unless that dtype is refused."""
+    refusals = []
+    for name in FREQUENT:
+        values = np.array([[0, 1, 2], [3, 4, 100]], name)
+        try:
+            taken = b.take(b.given(values))
+        except NotOfferedError:
+            raise
+        except Exception as error:
+            refusals.append(error)
+            continue
+        result = b.host(taken)
+        expect(result.dtype == values.dtype, f"{name} became {result.dtype}")
+        same(result, values)
+    if len(refusals) == len(FREQUENT):
+        raise NotOfferedError(f"refuses {', '.join(FREQUENT)}: {refusals[0]}")
+
+
 @consumer("flags", C_API)
 def unknown_flags_are_ignored(b: Bench) -> None:
     """Flag bits without a meaning change nothing."""

@@ -171,6 +171,17 @@ for _name in [name for name in c.DTYPES if hasattr(np, name)]:
 
 
 @producer("life cycle", PYTHON)
+def two_exports_are_two_capsules(b: Bench) -> None:
+    """Each export is a new capsule, which no consumer has taken: it can be consumed only once."""
+    array = b.make()
+    first, second = b.any_capsule(array), b.any_capsule(array)
+    expect(first is not second, "the second export is the capsule of the first")
+    for capsule in (first, second):
+        name = c.capsule_name(capsule)
+        expect(name.encode() in c.NAMES.values(), f"a new capsule is named {name!r}")
+
+
+@producer("life cycle", PYTHON)
 def capsule_keeps_the_memory(b: Bench) -> None:
     """The elements are there until the deleter is called; array and capsule may go before."""
     values = np.arange(100_000, dtype=VALUES.dtype)
