@@ -11,6 +11,7 @@
 #include <Python.h>
 #include <sycl_ext/c_api.h>
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -478,11 +479,11 @@ void finish(const usm_view<T, N>& view, const sycl::queue& worker,
 
 namespace detail {
 
-inline sycl_ext_view description(const device_entry& entry, dtype type,
-                                 const std::vector<std::int64_t>& shape) {
+inline sycl_ext_view description(const device_entry& entry, dtype type, const std::int64_t* shape,
+                                 int ndim) {
   sycl_ext_view view{};
-  view.shape = shape.data();
-  view.ndim = static_cast<std::int32_t>(shape.size());
+  view.shape = shape;
+  view.ndim = ndim;
   view.dtype_code = type.code;
   view.dtype_bits = type.bits;
   view.dtype_lanes = 1;
@@ -499,7 +500,8 @@ PyObject* wrapped(T* data, const std::vector<std::int64_t>& shape, const device_
   if (!strides.empty() && strides.size() != shape.size()) {
     throw std::invalid_argument("shape and strides differ in length");
   }
-  sycl_ext_view view = description(entry, dtype_of<element>::value, shape);
+  sycl_ext_view view =
+      description(entry, dtype_of<element>::value, shape.data(), static_cast<int>(shape.size()));
   view.data = const_cast<element*>(data);
   view.strides = strides.empty() ? nullptr : strides.data();
   view.readonly = std::is_const_v<T>;
@@ -535,17 +537,52 @@ PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_ent
   });
 }
 
-// Allocates a new tensor; its elements are not initialised.  Needs the GIL.
-template <class T>
-usm_view<T> make(const std::vector<std::int64_t>& shape, const device_entry& entry,
-                 usm_kind kind = usm_kind::device, const sycl::queue* queue = nullptr) {
-  detail::require_gil();
-  sycl_ext_view view = detail::description(entry, dtype_of<T>::value, shape);
-  view.usm_kind = static_cast<std::int32_t>(kind);
-  const auto made =
-      usm_view<T>::open(detail::checked<PyObject*>(api().make(&view, queue), nullptr));
-  if (!made) detail::throw_python_error()();
-  return *made;
+namespace detail {
+template <class View>
+View made(sycl_ext_view description, usm_kind kind, const sycl::queue* queue) {
+  require_gil();
+  description.usm_kind = static_cast<std::int32_t>(kind);
+  const auto view = View::open(checked<PyObject*>(api().make(&description, queue), nullptr));
+  if (!view) throw_python_error()();
+  return *view;
+}
+}  // namespace detail
+
+// Allocates a new tensor; its elements are not initialised.  `shape` has `ndim` lengths, as the one
+// of a view: make<float>(x.shape(), x.ndim(), x.entry()).  Needs the GIL.
+template <class T, int Ndim = -1>
+usm_view<T, Ndim> make(const std::int64_t* shape, int ndim, const device_entry& entry,
+                       usm_kind kind = usm_kind::device, const sycl::queue* queue = nullptr) {
+  if (Ndim >= 0 && ndim != Ndim) {
+    throw std::invalid_argument("the length of the shape is not the number of dimensions");
+  }
+  return detail::made<usm_view<T, Ndim>>(
+      detail::description(entry, dtype_of<T>::value, shape, ndim), kind, queue);
+}
+
+template <class T, int Ndim = -1>
+usm_view<T, Ndim> make(const std::vector<std::int64_t>& shape, const device_entry& entry,
+                       usm_kind kind = usm_kind::device, const sycl::queue* queue = nullptr) {
+  return make<T, Ndim>(shape.data(), static_cast<int>(shape.size()), entry, kind, queue);
+}
+
+// Allocates a new tensor in C order with the shape, element type, entry, own queue and kind of USM
+// of a view, as sycl_ext.empty_like.  For host memory (usm_kind::system) it is device USM.  Needs
+// the GIL.
+template <class T, int Ndim>
+usm_view<std::remove_const_t<T>, Ndim> make_like(const usm_view<T, Ndim>& view) {
+  const device_entry entry = view.entry();
+  const sycl::queue queue = view.queue();
+  const usm_kind kind = view.kind() == usm_kind::system ? usm_kind::device : view.kind();
+  return detail::made<usm_view<std::remove_const_t<T>, Ndim>>(
+      detail::description(entry, view.dtype(), view.shape(), view.ndim()), kind,
+      queue == entry.queue() ? nullptr : &queue);
+}
+
+// Whether two views have the same number of dimensions and the same lengths.
+template <class T, int N, class U, int M>
+bool same_shape(const usm_view<T, N>& a, const usm_view<U, M>& b) noexcept {
+  return a.ndim() == b.ndim() && std::equal(a.shape(), a.shape() + a.ndim(), b.shape());
 }
 
 // ---- argument types of the binding libraries ----------------------------------------------------

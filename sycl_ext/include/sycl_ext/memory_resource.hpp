@@ -16,7 +16,6 @@
 #include <sycl_ext/core.hpp>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace sycl_ext {
 
@@ -73,8 +72,8 @@ class usm_resource final : public std::pmr::memory_resource {
   // Allocates a block; returns its address and the owner that keeps it.
   std::pair<void*, std::shared_ptr<void>> block(std::size_t nbytes) const {
     if (!Py_IsInitialized()) throw std::bad_alloc();  // the interpreter has ended
-    const std::vector<std::int64_t> shape{static_cast<std::int64_t>(nbytes)};
-    sycl_ext_view view = detail::description(entry_, dtype_of<std::uint8_t>::value, shape);
+    const auto size = static_cast<std::int64_t>(nbytes);
+    sycl_ext_view view = detail::description(entry_, dtype_of<std::uint8_t>::value, &size, 1);
     view.usm_kind = static_cast<std::int32_t>(kind_);
     const PyGILState_STATE state = PyGILState_Ensure();
     PyObject *type, *value, *traceback;  // keeps an exception that is already set

@@ -241,6 +241,47 @@ def test_type_error_of_from_python_names_the_dtype_that_was_found(views):
             views.view_or_error(array)
 
 
+# ---- new tensors ---------------------------------------------------------------------------------
+
+
+def test_make_like_is_empty_like(views, root, private, halves):
+    queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device)
+    strided = sx.empty((3, 4), "bfloat16", usm_type="shared", device=private)[:, ::2]
+    for array in (
+        np.zeros((2, 3), "int16"),
+        dpnp.zeros((2, 3), sycl_queue=queue),
+        sx.zeros(3, device=queue),
+        sx.zeros((), "complex64"),
+        sx.zeros((0, 2), usm_type="host", device=halves[1]),
+        sx.zeros(3).as_readonly(),
+        strided,
+    ):
+        made, expected = views.like(array), sx.empty_like(array)
+        assert made.ptr != sx.as_tensor(array).ptr or made.size == 0
+        for name in ("shape", "strides", "dtype_name", "usm_type", "readonly", "sycl_queue"):
+            assert getattr(made, name) == getattr(expected, name), name
+        assert made.device is expected.device
+
+
+def test_make_with_the_shape_and_the_device_of_a_view(views, root, private, halves):
+    for device in (root, private, *halves):
+        mask = views.mask(sx.zeros((2, 3), device=device))
+        assert (mask.shape, mask.dtype, mask.device) == ((2, 3), bool, device)
+
+
+def test_make_of_another_number_of_dimensions_is_refused(views):
+    assert views.matrix_of([2, 3]).shape == (2, 3)
+    with pytest.raises(ValueError, match="length of the shape is not the number of dimensions"):
+        views.matrix_of([2, 3, 4])
+
+
+def test_same_shape(views):
+    matrix = sx.zeros((2, 3))
+    for shape, same in (((2, 3), True), ((3, 2), False), ((2,), False), ((2, 3, 1), False)):
+        assert views.same_shape(sx.zeros(shape, "int8"), matrix) is same
+    assert views.same_shape(np.zeros((0, 3)), sx.zeros((0, 3)))
+
+
 def test_pybind11_of_an_older_version_is_refused_by_name(tmp_path):
     (tmp_path / "pybind11").mkdir()
     (tmp_path / "pybind11" / "pybind11.h").write_text("#define PYBIND11_VERSION_MAJOR 2\n")

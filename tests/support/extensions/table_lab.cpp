@@ -125,7 +125,8 @@ auto run_at(int on_thread, Body body) {
 
 // needs_gil(tensor): how many of these calls throw std::logic_error with the GIL released.
 PyObject* needs_gil(PyObject*, PyObject* object) {
-  const device_entry entry = device_entry::default_device();
+  const auto view = sycl_ext::usm_view<float>::from_python(object);
+  const device_entry entry = view.entry();
   float element = 0;
   const auto refuses = [](auto call) {
     try {
@@ -136,6 +137,8 @@ PyObject* needs_gil(PyObject*, PyObject* object) {
   };
   const auto owner = std::make_shared<float>();
   return PyLong_FromLong(refuses([&] { return sycl_ext::make<float>({2}, entry); }) +
+                         refuses([&] { return sycl_ext::make<float>(view.shape(), 1, entry); }) +
+                         refuses([&] { return sycl_ext::make_like(view); }) +
                          refuses([&] { return sycl_ext::wrap(&element, {1}, entry, owner); }) +
                          refuses([&] { return sycl_ext::wrap(&element, {1}, entry, object); }) +
                          refuses([&] { return sycl_ext::usm_view<float>::from_python(object); }));

@@ -104,6 +104,17 @@ LAB_MODULE(LAB_NAME, m) {
       "never_copied", [](usm_view<const float> view) { return view.size(); },
       lib::arg("x").noconvert());
 
+  m.def("like", [](const usm_view<const void>& view) { return sycl_ext::make_like(view); });
+  m.def("mask", [](const usm_view<const void>& view) {
+    return sycl_ext::make<bool>(view.shape(), view.ndim(), view.entry());
+  });
+  m.def("matrix_of", [](const std::vector<std::int64_t>& shape) {
+    return sycl_ext::make<float, 2>(shape, device_entry::default_device());
+  });
+  m.def("same_shape", [](const usm_view<const void>& a, const usm_view<const float, 2>& b) {
+    return sycl_ext::same_shape(a, b);
+  });
+
   m.def("which", [](usm_view<float>) { return std::string("float32"); });
   m.def("which", [](usm_view<const float>) { return std::string("const float32"); });
   m.def("which", [](usm_view<const std::complex<double>>) { return std::string("complex128"); });
