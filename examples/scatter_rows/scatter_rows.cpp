@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <memory_resource>
+#include <optional>
 #include <sycl/usm.hpp>
 #include <sycl_ext/memory_resource.hpp>
 #include <sycl_ext/sycl_ext.hpp>
@@ -78,6 +79,28 @@ void scatter_rows(const Target& target, const Rows& rows, const py::object& valu
   sycl_ext::finish(source, queue, copies);
 }
 
+// Copies the rows of x one after the other, asynchronously, to `out` or to a new tensor.
+sycl_ext::usm_view<float, 2> packed(const sycl_ext::usm_argument<const float, 2>& x,
+                                    std::optional<sycl_ext::usm_argument<float, 2>> out) {
+  const sycl_ext::usm_view<float, 2> result = out ? *out : sycl_ext::make_like(x);
+  if (!sycl_ext::same_shape(x, result)) throw py::value_error("x and out differ in shape");
+  const sycl_ext::usm_view<const float, 2> source = x.on(result.entry());
+  const std::size_t nbytes = row_bytes(source);
+  row_bytes(result);
+
+  const py::gil_scoped_release released;
+  sycl::queue queue = result.queue();
+  const std::vector<sycl::event> before{sycl_ext::ready(source), sycl_ext::ready(result)};
+  std::vector<sycl::event> copies;
+  for (std::int64_t row = 0; nbytes > 0 && row < x.shape(0); ++row) {
+    copies.push_back(queue.memcpy(result.data() + row * result.stride(0),
+                                  source.data() + row * source.stride(0), nbytes, before));
+  }
+  sycl_ext::finish(source, queue, copies);
+  sycl_ext::finish(result, queue, copies);
+  return result;
+}
+
 // Multiplies each row by its factor, on the host.
 void scale_rows(const sycl_ext::usm_view<float, 2>& x,
                 const sycl_ext::usm_view<const float, 1>& factors) {
@@ -143,6 +166,8 @@ PYBIND11_MODULE(scatter_rows, m) {
   sycl_ext::api();  // imports sycl_ext, or throws
   m.def("scatter_rows", scatter_rows, py::arg("target"), py::arg("rows"), py::arg("source"),
         "target[rows[i]] = source[i], for all i, asynchronously.");
+  m.def("packed", packed, py::arg("x"), py::arg("out") = py::none(),
+        "The rows of x, one after the other, in out or in a new tensor.");
   m.def("scale_rows", scale_rows, py::arg("x"), py::arg("factors"), "x[i] *= factors[i].");
   m.def("arena", arena, py::arg("n"), py::arg("device"), "A tensor over memory of this extension.");
   m.def("uninitialised", uninitialised, py::arg("n"), "A new tensor on the default device.");

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <sycl/context.hpp>
@@ -238,7 +239,7 @@ namespace detail {
 
 // A string that is put together when the program is compiled.
 struct text {
-  char data[64]{};
+  char data[96]{};
   std::size_t size = 0;
   constexpr void add(const char* more) {
     while (*more) data[size++] = *more++;
@@ -249,12 +250,13 @@ struct text {
   }
 };
 
-// The name of a view type in messages and signatures: usm_view[float32, 2].  Without `type` it has
-// elements of any type, and with a negative `ndim` any number of dimensions.
-constexpr text name_view(const sycl_ext::dtype* type, int ndim) {
+// The name of a view type in messages: usm_view[const float32, 2].  Without `type` it has elements
+// of any type, and with a negative `ndim` any number of dimensions.
+constexpr text name_view(const sycl_ext::dtype* type, int ndim, bool readonly) {
   constexpr const char* kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
   text name;
   name.add("usm_view[");
+  if (readonly) name.add("const ");
   if (type) {
     name.add(type->code < 7 ? kinds[type->code] : "dtype");
     if (type->code != 6) name.add(type->bits);
@@ -272,11 +274,23 @@ constexpr text name_view(const sycl_ext::dtype* type, int ndim) {
 template <class T, int Ndim>
 constexpr text name_view() {
   if constexpr (std::is_void_v<T>) {
-    return name_view(nullptr, Ndim);
+    return name_view(nullptr, Ndim, std::is_const_v<T>);
   } else {
     constexpr sycl_ext::dtype type = dtype_of<std::remove_const_t<T>>::value;
-    return name_view(&type, Ndim);
+    return name_view(&type, Ndim, std::is_const_v<T>);
   }
+}
+
+template <class T, int Ndim>
+inline constexpr text view_name = name_view<T, Ndim>();
+
+// The type of an argument in signatures.  Type checkers read it: sycl_ext.as_tensor takes Any.
+constexpr text annotate(const text& name) {
+  text annotation;
+  annotation.add("typing.Annotated[typing.Any, \"");
+  annotation.add(name.data);
+  annotation.add("\"]");
+  return annotation;
 }
 
 template <std::size_t Size>
@@ -286,10 +300,10 @@ struct exact_text {
 
 // The same as an array of exactly its length, as the binding libraries take names.
 template <class T, int Ndim>
-inline constexpr auto view_name = [] {
-  constexpr text name = name_view<T, Ndim>();
-  exact_text<name.size + 1> exact;
-  for (std::size_t i = 0; i < name.size; ++i) exact.data[i] = name.data[i];
+inline constexpr auto view_annotation = [] {
+  constexpr text annotation = annotate(view_name<T, Ndim>);
+  exact_text<annotation.size + 1> exact;
+  for (std::size_t i = 0; i < annotation.size; ++i) exact.data[i] = annotation.data[i];
   return exact;
 }();
 
@@ -365,23 +379,29 @@ class usm_view {
   static usm_view from_python(PyObject* object, int entry = -1,
                               copying copy = writes ? copying::never : copying::if_needed) {
     detail::require_gil();
-    const std::unique_ptr<usm_view> view = open(detail::checked<PyObject*>(
-        api().as_tensor(object, entry, static_cast<std::int32_t>(copy)), nullptr));
+    api();
+    const std::unique_ptr<usm_view> view = require(object, entry, copy);
     if (!view) detail::throw_python_error()();
-    if (const char* mismatch = view->mismatch()) {
-      const sycl_ext::dtype type = view->dtype();
-      PyErr_Format(PyExc_TypeError, "%s is required, but %R has %s: it is %s",
-                   detail::view_name<T, Ndim>.data, view->object(), mismatch,
-                   detail::name_view(&type, view->ndim()).data);
-      detail::throw_python_error()();
-    }
-    if (!view->may_write()) detail::throw_python_error()();
     return *view;
   }
 
   // ---- For the argument types of binding libraries.  Instead of throwing, these functions set a
   // ---- Python exception.
 
+  // As from_python, after a call of api().  Returns nullptr when the object does not fit.
+  static std::unique_ptr<usm_view> require(PyObject* object, int entry, copying copy) noexcept {
+    PyObject* const tensor = api().as_tensor(object, entry, static_cast<std::int32_t>(copy));
+    if (!tensor) return nullptr;
+    std::unique_ptr<usm_view> view = open(tensor);
+    if (!view || (!view->mismatch() && view->may_write())) return view;
+    if (const char* mismatch = view->mismatch()) {
+      const sycl_ext::dtype type = view->dtype();
+      PyErr_Format(PyExc_TypeError, "%s is required, but this %s has %s: it is %s",
+                   detail::view_name<T, Ndim>.data, Py_TYPE(object)->tp_name, mismatch,
+                   detail::name_view(&type, view->ndim(), view->readonly()).data);
+    }
+    return nullptr;
+  }
   // Steals a reference to a sycl_ext.Tensor.  Returns nullptr when it cannot be viewed.
   static std::unique_ptr<usm_view> open(PyObject* tensor) noexcept {
     try {
@@ -417,6 +437,14 @@ class usm_view {
   sycl_ext_view view_;
   std::shared_ptr<PyObject> object_;
   std::shared_ptr<void> owner_;
+};
+
+// A view as the argument of a function without overloads.  The error for a wrong argument says what
+// was found, which the binding libraries' own error does not.
+template <class T, int Ndim = -1>
+class usm_argument : public usm_view<T, Ndim> {
+ public:
+  explicit usm_argument(usm_view<T, Ndim> view) : usm_view<T, Ndim>(std::move(view)) {}
 };
 
 // ---- queues of Python ---------------------------------------------------------------------------
@@ -592,29 +620,50 @@ namespace detail {
 // The result of converting an argument.
 template <class View>
 struct loaded {
-  std::unique_ptr<View> view;
-  bool is_error = false;  // a Python exception is set: the array fits, and cannot be viewed
+  std::optional<View> view;
+  bool is_error = false;  // a Python exception is set, for the caller of the function
 };
 
 // Converts an argument.  Without `convert` nothing is copied, and an array that cannot be viewed is
 // treated as one that does not fit, so that the other overloads are tried.
-template <class View>
-loaded<View> load(PyObject* object, bool convert) noexcept {
+template <class T, int Ndim>
+void load(PyObject* object, bool convert, loaded<usm_view<T, Ndim>>& result) noexcept {
+  using View = usm_view<T, Ndim>;
   const auto refused = [&] {
     const bool no_array = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
     if (no_array || !convert) PyErr_Clear();
-    return loaded<View>{nullptr, !no_array && convert};
+    result.is_error = !no_array && convert;
   };
-  if (object == Py_None) return {};
-  if (!find_api()) return {nullptr, true};
+  if (object == Py_None) return;
   const bool may_copy = convert && !View::writes;
   PyObject* const tensor = find_api()->as_tensor(object, -1, may_copy ? -1 : 0);
   if (!tensor) return refused();
-  std::unique_ptr<View> view = View::open(tensor);
+  const std::unique_ptr<View> view = View::open(tensor);
   if (!view) return refused();
-  if (view->mismatch()) return {};
+  if (view->mismatch()) return;
   if (!view->may_write()) return refused();
-  return {std::move(view)};
+  result.view = std::move(*view);
+}
+
+// An argument that does not fit is an error, because there are no other overloads.
+template <class T, int Ndim>
+void load(PyObject* object, bool convert, loaded<usm_argument<T, Ndim>>& result) noexcept {
+  using View = usm_view<T, Ndim>;
+  const bool may_copy = convert && !View::writes;
+  const auto view = View::require(object, -1, may_copy ? copying::if_needed : copying::never);
+  result.is_error = !view;
+  if (view) result.view.emplace(std::move(*view));
+}
+
+template <class View>
+loaded<View> load(PyObject* object, bool convert) noexcept {
+  loaded<View> result;
+  if (find_api()) {
+    load(object, convert, result);
+  } else {
+    result.is_error = true;
+  }
+  return result;
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 
 #include <sycl_ext/core.hpp>
 
@@ -19,13 +20,12 @@ namespace sycl_ext::detail {
 
 namespace nanobind::detail {
 
-template <class T, int Ndim>
-class type_caster<sycl_ext::usm_view<T, Ndim>> {
-  using View = sycl_ext::usm_view<T, Ndim>;
-
+// Of usm_view or usm_argument.
+template <class View, class T, int Ndim>
+class usm_caster {
  public:
   static constexpr auto Name =
-      io_name(sycl_ext::detail::view_name<T, Ndim>.data, "sycl_ext.Tensor");
+      io_name(sycl_ext::detail::view_annotation<T, Ndim>.data, "sycl_ext.Tensor");
   template <class>
   using Cast = View&;
   template <class>
@@ -57,9 +57,51 @@ class type_caster<sycl_ext::usm_view<T, Ndim>> {
     return handle(view.object()).inc_ref();
   }
 
- private:
-  std::unique_ptr<View> view_;
+ protected:
+  std::optional<View> view_;
   std::exception_ptr error_;
 };
+
+template <class T, int Ndim>
+class type_caster<sycl_ext::usm_view<T, Ndim>>
+    : public usm_caster<sycl_ext::usm_view<T, Ndim>, T, Ndim> {};
+
+template <class T, int Ndim>
+class type_caster<sycl_ext::usm_argument<T, Ndim>>
+    : public usm_caster<sycl_ext::usm_argument<T, Ndim>, T, Ndim> {};
+
+// The one of nanobind ends the process when the caster of its element throws.
+template <class View, class T, int Ndim>
+class optional_usm_caster : usm_caster<View, T, Ndim> {
+  using Element = usm_caster<View, T, Ndim>;
+
+ public:
+  static constexpr auto Name = optional_name(Element::Name);
+  template <class>
+  using Cast = std::optional<View>&;
+  using Element::can_cast;
+
+  bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+    return source.is_none() || Element::from_python(source, flags, cleanup);
+  }
+
+  explicit operator std::optional<View>&() {
+    if (this->error_) std::rethrow_exception(this->error_);
+    return this->view_;
+  }
+
+  static handle from_cpp(const std::optional<View>& view, rv_policy policy,
+                         cleanup_list* cleanup) noexcept {
+    return view ? Element::from_cpp(*view, policy, cleanup) : none().release();
+  }
+};
+
+template <class T, int Ndim>
+class type_caster<std::optional<sycl_ext::usm_view<T, Ndim>>>
+    : public optional_usm_caster<sycl_ext::usm_view<T, Ndim>, T, Ndim> {};
+
+template <class T, int Ndim>
+class type_caster<std::optional<sycl_ext::usm_argument<T, Ndim>>>
+    : public optional_usm_caster<sycl_ext::usm_argument<T, Ndim>, T, Ndim> {};
 
 }  // namespace nanobind::detail

@@ -23,13 +23,18 @@ namespace sycl_ext::detail {
 
 namespace pybind11::detail {
 
-template <class T, int Ndim>
-class type_caster<sycl_ext::usm_view<T, Ndim>> {
-  using View = sycl_ext::usm_view<T, Ndim>;
-
+// Of usm_view or usm_argument.
+template <class View, class T, int Ndim>
+class usm_caster {
  public:
+// An argument with noconvert() has the name of a result, unless the name is inverted.
+#if PYBIND11_VERSION_HEX >= 0x03010000
   static constexpr auto name =
-      io_name(sycl_ext::detail::view_name<T, Ndim>.data, "sycl_ext.Tensor");
+      inv_descr(io_name("sycl_ext.Tensor", sycl_ext::detail::view_annotation<T, Ndim>.data));
+#else
+  static constexpr auto name =
+      io_name(sycl_ext::detail::view_annotation<T, Ndim>.data, "sycl_ext.Tensor");
+#endif
   template <class>
   using cast_op_type = View&;
   operator View&() { return *view_; }
@@ -38,7 +43,7 @@ class type_caster<sycl_ext::usm_view<T, Ndim>> {
     auto loaded = sycl_ext::detail::load<View>(source.ptr(), convert);
     if (loaded.is_error) throw error_already_set();
     view_ = std::move(loaded.view);
-    return view_ != nullptr;
+    return view_.has_value();
   }
 
   static handle cast(const View& view, return_value_policy, handle) {
@@ -46,7 +51,15 @@ class type_caster<sycl_ext::usm_view<T, Ndim>> {
   }
 
  private:
-  std::unique_ptr<View> view_;
+  std::optional<View> view_;
 };
+
+template <class T, int Ndim>
+class type_caster<sycl_ext::usm_view<T, Ndim>>
+    : public usm_caster<sycl_ext::usm_view<T, Ndim>, T, Ndim> {};
+
+template <class T, int Ndim>
+class type_caster<sycl_ext::usm_argument<T, Ndim>>
+    : public usm_caster<sycl_ext::usm_argument<T, Ndim>, T, Ndim> {};
 
 }  // namespace pybind11::detail

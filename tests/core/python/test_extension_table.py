@@ -84,7 +84,8 @@ def test_memory_of_a_python_object(table, root):
 def test_without_a_binding_library_the_message_names_the_same(table):
     with pytest.raises(
         TypeError,
-        match=r"usm_view\[float32\] is required.* has a different dtype: .*usm_view\[float64, 1\]",
+        match=r"usm_view\[float32\] is required, but this Tensor has a different dtype: "
+        r"it is usm_view\[float64, 1\]",
     ):
         table.over(sx.zeros(3, "float64"))
 

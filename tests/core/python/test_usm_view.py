@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`usm_view` in C++ extensions: an argument of pybind11 and of nanobind, and a result."""
 
+import contextlib
 import gc
 import re
 import subprocess
@@ -113,24 +114,30 @@ def test_overloads(views, array, overload):
     "array", [np.zeros(3, "float64"), np.zeros(3, "int8"), None, 1, [1.0], object(), "x"]
 )
 def test_unfitting_argument_is_a_type_error(views, array):
-    with pytest.raises(TypeError, match=re.escape(": usm_view[float32]")):
+    with pytest.raises(TypeError, match=re.escape('"usm_view[const float32]"')):
         views.total(array)
 
 
 def test_dimensions(views):
     assert views.matrix(np.zeros((2, 3), "float32")) == 2
     for shape in ((), (3,), (2, 3, 4)):
-        with pytest.raises(TypeError, match=re.escape(": usm_view[float32, 2]")):
+        with pytest.raises(TypeError, match=re.escape('"usm_view[const float32, 2]"')):
             views.matrix(np.zeros(shape, "float32"))
 
 
 def test_signatures_name_usm_views(views):
-    assert ": usm_view[any]" in views.same.__doc__
+    """Without `const` the function writes the argument."""
+    assert ': typing.Annotated[typing.Any, "usm_view[const any]"]' in views.same.__doc__
     assert views.same.__doc__.strip().endswith("-> sycl_ext.Tensor")
+    signature = views.doubled.__doc__
+    assert 'x: typing.Annotated[typing.Any, "usm_view[const float32, 1]"]' in signature
+    assert 'out: typing.Annotated[typing.Any, "usm_view[float32, 1]"] | None = None' in signature
+    assert 'x: typing.Annotated[typing.Any, "usm_view[const' in views.never_copied.__doc__
     overloads = re.findall(
         r"usm_view\[(.*?)\]", views.which.__doc__ or views.which.__nb_signature__
     )
-    assert overloads == ["float32", "float32", "complex128", "bool", "float16", "bfloat16", "uint8"]
+    others = ("float32", "complex128", "bool", "float16", "bfloat16", "uint8")
+    assert overloads == ["float32", *(f"const {name}" for name in others)]
 
 
 def test_writing(views):
@@ -234,14 +241,36 @@ def test_type_error_of_from_python_names_the_dtype_that_was_found(views):
         (np.ones(3, ml_dtypes.bfloat16), "bfloat16, 1"),
     ):
         said = (
-            r"(?s)usm_view\[float32, 1\] is required.* has a different .*"
-            rf": it is usm_view\[{dtype_name}"
+            r"usm_view\[const float32, 1\] is required, but this numpy\.ndarray has a different .*"
+            rf": it is usm_view\[{dtype_name}\]"
         )
         with pytest.raises(TypeError, match=said):
             views.view_or_error(array)
 
 
-# ---- new tensors ---------------------------------------------------------------------------------
+# ---- functions with out= -------------------------------------------------------------------------
+
+
+def test_function_with_out(views, root, private, halves):
+    for device in (root, private, *halves):
+        for usm_type in ("shared", "host"):
+            x = sx.full(3, 2, "float32", usm_type=usm_type, device=device)[::-1]
+            made = views.doubled(x)
+            assert (made.tolist(), made.usm_type) == ([4, 4, 4], usm_type)
+            assert made.device is device
+            out = sx.zeros(6, usm_type=usm_type, device=device)[::2]
+            assert views.doubled(x, out).ptr == out.ptr
+            assert views.doubled_alone(x, out=out).ptr == out.ptr
+            assert out.tolist() == [4, 4, 4]
+    with pytest.raises(ValueError, match="x and out differ in shape"):
+        views.doubled(x, out[1:])
+
+
+@pytest.mark.parametrize("name", ["doubled", "doubled_alone"])
+def test_out_that_is_read_only_is_a_buffer_error(views, name):
+    """The caster of nanobind for std::optional would end the process."""
+    with pytest.raises(BufferError, match="read-only, and this function writes to it"):
+        getattr(views, name)(sx.zeros(3), sx.zeros(3).as_readonly())
 
 
 def test_make_like_is_empty_like(views, root, private, halves):
@@ -280,6 +309,76 @@ def test_same_shape(views):
     for shape, same in (((2, 3), True), ((3, 2), False), ((2,), False), ((2, 3, 1), False)):
         assert views.same_shape(sx.zeros(shape, "int8"), matrix) is same
     assert views.same_shape(np.zeros((0, 3)), sx.zeros((0, 3)))
+
+
+# ---- functions without overloads -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        (
+            (np.ones(3),),
+            TypeError,
+            "usm_view[const float32, 1] is required, but this numpy.ndarray"
+            " has a different dtype: it is usm_view[float64, 1]",
+        ),
+        (
+            (np.ones((3, 1), "float32"),),
+            TypeError,
+            "but this numpy.ndarray"
+            " has a different number of dimensions: it is usm_view[float32, 2]",
+        ),
+        (
+            (sx.zeros(3), sx.zeros(3, "int8").as_readonly()),
+            TypeError,
+            "usm_view[float32, 1] is required, but this Tensor has a different dtype:"
+            " it is usm_view[const int8, 1]",
+        ),
+        (([1.0],), TypeError, "an object of type list exports no memory"),
+        ((sx.zeros(3), "x"), TypeError, "an object of type str exports no memory"),
+        ((Raising(np.zeros(3), RuntimeError("no paper")),), BufferError, "no paper"),
+    ],
+)
+def test_error_of_an_argument_says_what_was_found(views, arguments, error, says):
+    with pytest.raises(error, match=re.escape(says)):
+        views.doubled_alone(*arguments)
+
+
+def test_argument_takes_what_a_view_takes(views):
+    assert views.any_written(bytearray(3)) == 3
+    with pytest.raises(BufferError, match="read-only, and this function writes to it"):
+        views.any_written(b"123")
+    assert views.alone_never_copied(np.zeros(3, "float32")) == 3
+
+
+@pytest.mark.parametrize("rounds", [1000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_calls_leave_nothing_behind(views, rounds):
+    """Ten calls in each round: a new tensor, the caller's, and each error."""
+    x, out = np.ones(3, "float32"), sx.zeros(3, usm_type="shared")
+    wrong = (np.ones(3), np.ones((3, 1), "float32"), sx.zeros(3).as_readonly(), [1.0])
+
+    def call():
+        views.doubled(x)
+        views.doubled_alone(x, out)
+        for function in (views.doubled, views.doubled_alone):
+            for argument in wrong:
+                with contextlib.suppress(TypeError, BufferError):
+                    function(x, argument)
+
+    def counts():
+        references = [sys.getrefcount(value) for value in (x, out, *wrong)]
+        return references, sx._core._test.live_allocations()
+
+    gc.collect()
+    before = counts()
+    call()  # the first call of each function loads what it needs
+    blocks = sys.getallocatedblocks()
+    for _ in range(rounds):
+        call()
+    assert eventually(lambda: counts() == before)
+    gc.collect()
+    assert sys.getallocatedblocks() < blocks + rounds
 
 
 def test_pybind11_of_an_older_version_is_refused_by_name(tmp_path):

@@ -19,12 +19,14 @@ namespace lib = pybind11;
 #endif
 
 #include <chrono>
+#include <optional>
 #include <thread>
 
 namespace {
 
 using sycl_ext::copying;
 using sycl_ext::device_entry;
+using sycl_ext::usm_argument;
 using sycl_ext::usm_view;
 
 using Facts = std::tuple<std::uintptr_t, std::vector<std::int64_t>, std::vector<std::int64_t>, int,
@@ -67,6 +69,20 @@ std::uintptr_t write_to(Array array) {
 }
 #endif
 
+// out = 2 x, or the same in a new tensor.
+template <template <class, int> class View>
+usm_view<float, 1> doubled(const View<const float, 1>& x, std::optional<View<float, 1>> out) {
+  const usm_view<float, 1> result = out ? *out : sycl_ext::make_like(x);
+  if (!sycl_ext::same_shape(x, result)) throw lib::value_error("x and out differ in shape");
+  const lib::gil_scoped_release released;
+  sycl_ext::ready(x).wait();
+  sycl_ext::ready(result).wait();
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    result.data()[i * result.stride(0)] = 2 * x.data()[i * x.stride(0)];
+  }
+  return result;
+}
+
 std::vector<usm_view<const void>> kept;
 std::vector<sycl::queue> queues;
 
@@ -104,6 +120,12 @@ LAB_MODULE(LAB_NAME, m) {
       "never_copied", [](usm_view<const float> view) { return view.size(); },
       lib::arg("x").noconvert());
 
+  m.def("doubled", doubled<usm_view>, lib::arg("x"), lib::arg("out") = lib::none());
+  m.def("doubled_alone", doubled<usm_argument>, lib::arg("x"), lib::arg("out") = lib::none());
+  m.def("any_written", [](const usm_argument<void>& view) { return view.size(); });
+  m.def(
+      "alone_never_copied", [](const usm_argument<const float>& view) { return view.size(); },
+      lib::arg("x").noconvert());
   m.def("like", [](const usm_view<const void>& view) { return sycl_ext::make_like(view); });
   m.def("mask", [](const usm_view<const void>& view) {
     return sycl_ext::make<bool>(view.shape(), view.ndim(), view.entry());
