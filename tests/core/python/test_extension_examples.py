@@ -232,7 +232,10 @@ def test_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
     commands = dict(
         re.findall(r"<!-- run: (\S+) -->\n```console\n(.*?)^```$", PAGE.read_text(), re.S | re.M)
     )
-    script = re.sub(r"^\$ ", "", commands[build] + commands["use"], flags=re.MULTILINE)
+    used = commands["use"]
+    if build != "nanobind":
+        used += commands["stubs"].replace("$ pip install pybind11-stubgen\n", "")
+    script = re.sub(r"^\$ ", "", commands[build] + used, flags=re.MULTILINE)
     script = script.replace("-O2", "-O0")  # which takes half of the time
     for name in ("clear", "clear_nanobind"):
         shutil.copytree(labs.ROOT / "examples" / name, tmp_path / "examples" / name)
@@ -246,3 +249,4 @@ def test_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(list(tmp_path.glob("build/clear*.so"))) == 1
+    assert (tmp_path / "build" / "clear.pyi").exists() == (build != "nanobind")

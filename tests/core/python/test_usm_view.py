@@ -3,6 +3,8 @@
 
 import contextlib
 import gc
+import json
+import os
 import re
 import subprocess
 import sys
@@ -379,6 +381,62 @@ def test_calls_leave_nothing_behind(views, rounds):
     assert eventually(lambda: counts() == before)
     gc.collect()
     assert sys.getallocatedblocks() < blocks + rounds
+
+
+# ---- stubs ---------------------------------------------------------------------------------------
+
+#: The command that writes the stub of a module to a folder.
+STUBS = {
+    "views_pybind11": ["pybind11_stubgen", "views_pybind11", "-o"],
+    "views_nanobind": ["nanobind.stubgen", "-q", "-m", "views_nanobind", "-O"],
+}
+CALLS = """
+import numpy as np
+import {name} as views
+
+made = views.doubled(np.ones(3), out=None)
+made.fill(1)
+made.as_array()                          # wrong
+views.doubled_alone(bytearray(12), made)
+views.doubled()                          # wrong
+views.never_copied(np.ones(3))
+size: int = views.same(made)             # wrong
+"""
+#: The command of a type checker, and its line of an error.  The overloads of `which` differ in the
+#: element types of views alone, which type checkers do not know.
+CHECKERS = {
+    "mypy": ("mypy --strict --disable-error-code overload-cannot-match", r":(\d+): error"),
+    "basedpyright": (f"basedpyright --pythonpath {sys.executable}", r":(\d+):\d+ - error"),
+}
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_type_checkers_read_stubs(views, checker, tmp_path):
+    pytest.importorskip(checker)
+    name = views.__name__
+    variables = {**os.environ, "PYTHONPATH": str(labs.library(name).parent)}
+    command = [sys.executable, "-m", *STUBS[name], str(tmp_path)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    program, stub = tmp_path / "program.py", tmp_path / f"{name}.pyi"
+    program.write_text(CALLS.format(name=name))
+    settings = {"typeCheckingMode": "standard", "reportOverlappingOverload": False}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command, error = CHECKERS[checker]
+    project = [] if checker == "mypy" else ["--project", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split(), *project, str(stub), str(program)],
+        cwd=labs.ROOT,
+        env={**os.environ, "MYPYPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = {int(line) for line in re.findall(r"program\.py" + error, done.stdout)}
+    wrong = {n for n, line in enumerate(program.read_text().splitlines(), 1) if "# wrong" in line}
+    assert lines == wrong, done.stdout + done.stderr
+    assert not re.search(rf"{stub.name}{error}", done.stdout), done.stdout
 
 
 def test_pybind11_of_an_older_version_is_refused_by_name(tmp_path):
