@@ -178,7 +178,17 @@ const DType& dtype_of(const sycl_ext_view& view) {
   return dtype_from_dlpack({view.dtype_code, view.dtype_bits, view.dtype_lanes});
 }
 
-Queue queue_at(const void* address) { return address ? Queue::from_address(address) : Queue(); }
+// The queue for work on memory of an entry; empty: NULL.
+Queue queue_at(const void* address, const Entry& entry) {
+  if (!address) return Queue();
+  Queue queue = Queue::from_address(address);
+  const int queue_id = entry_of(queue).id;
+  if (queue_id != entry.id) {
+    fail(Error::Kind::value, "the queue is on device ", queue_id, ", but the memory is on device ",
+         entry.id, "; pass a queue of that device and context, or NULL for its own");
+  }
+  return queue;
+}
 
 // An owner that calls `release(owner)` once, at its end.  Both may be NULL, and the function may be
 // Python.
@@ -202,10 +212,11 @@ PyObject* wrap(const sycl_ext_view* view, const void* queue, void* owner,
   return guarded<PyObject*>(nullptr, [&] {
     Owner keep = owner_of(owner, release);
     const DType& dtype = dtype_of(*view);
+    const Entry& entry = entry_at(view->entry);
     return wrap_tensor(
         borrow_usm(static_cast<std::byte*>(view->data), dtype,
                    read_layout(view->ndim, view->shape, Order::c, dtype.itemsize(), view->strides),
-                   entry_at(view->entry), view->readonly != 0, std::move(keep), queue_at(queue)),
+                   entry, view->readonly != 0, std::move(keep), queue_at(queue, entry)),
         nullptr);
   });
 }
@@ -218,8 +229,9 @@ PyObject* make(const sycl_ext_view* view, const void* queue) {
     }
     const DType& dtype = dtype_of(*view);
     const Layout layout = read_layout(view->ndim, view->shape, Order::c, dtype.itemsize());
-    return wrap_tensor(make_tensor(entry_at(view->entry), static_cast<UsmKind>(view->usm_kind),
-                                   dtype, layout, queue_at(queue)),
+    const Entry& entry = entry_at(view->entry);
+    return wrap_tensor(make_tensor(entry, static_cast<UsmKind>(view->usm_kind), dtype, layout,
+                                   queue_at(queue, entry)),
                        nullptr);
   });
 }

@@ -86,7 +86,7 @@ def test_identifiers_say_what_they_name(tree):
         ("a.py", "heard = 1"),
         ("a.py", "def _settle(): ..."),
         ("a.py", "def f(wishes): ..."),
-        ("a.cpp", "auto found = f(); // its"),
+        ("a.cpp", "auto heard = f(); // its"),
         ("a.hpp", 'void let_go();  const char* text = "cut";'),
     ],
 )

@@ -77,8 +77,8 @@ template <class... Parts>
                                   const Entry& entry, const Parts&... reason) {
   const std::string in_block =
       block == nbytes ? "" : " (in a block of " + std::to_string(block) + " bytes)";
-  fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
-       "' USM", in_block, " on device ", entry.id, " ('", entry.name, "'): ", reason...,
+  fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind), "' USM",
+       in_block, " on device ", entry.id, " ('", entry.name, "'): ", reason...,
        "; free other tensors, or choose a smaller size or another usm_type");
 }
 
@@ -218,8 +218,10 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     const std::uint64_t largest = largest_block(entry);
     if (size > largest) {
       fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
-           "' USM on device ", entry.id, " ('", entry.name, "'): the largest allocation of the device "
-           "is ", largest, " bytes; split the array into several");
+           "' USM on device ", entry.id, " ('", entry.name,
+           "'): the largest allocation of the device "
+           "is ",
+           largest, " bytes; split the array into several");
     }
     fail_allocation(nbytes, size, kind, entry, "the runtime is out of memory");
   }

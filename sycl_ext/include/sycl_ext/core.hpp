@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <optional>
@@ -461,23 +462,27 @@ inline reference owned(PyObject* object) { return {object, Py_DecRef}; }
 inline sycl::queue queue_from_python(PyObject* object) {
   detail::require_gil();
   constexpr const char* name = "SyclQueueRef";
-  if (PyObject_HasAttrString(object, "_get_capsule")) {
-    const auto capsule = detail::owned(
-        detail::checked<PyObject*>(PyObject_CallMethod(object, "_get_capsule", nullptr), nullptr));
-    if (PyCapsule_IsValid(capsule.get(), name)) return queue_from_python(capsule.get());
-  } else if (PyObject_HasAttrString(object, "sycl_queue")) {
-    const auto queue = detail::owned(
-        detail::checked<PyObject*>(PyObject_GetAttrString(object, "sycl_queue"), nullptr));
-    return queue_from_python(queue.get());
+  const auto has = [](const detail::reference& holder, const char* attribute) {
+    return PyObject_HasAttrString(holder.get(), attribute) != 0;
+  };
+  Py_INCREF(object);
+  detail::reference queue = detail::owned(object);
+  if (has(queue, "sycl_queue") && !has(queue, "_get_capsule")) {
+    PyObject* const shown = PyObject_GetAttrString(queue.get(), "sycl_queue");
+    queue = detail::owned(detail::checked<PyObject*>(shown, nullptr));
   }
-  if (!PyCapsule_IsValid(object, name)) {
+  if (has(queue, "_get_capsule")) {
+    PyObject* const capsule = PyObject_CallMethod(queue.get(), "_get_capsule", nullptr);
+    queue = detail::owned(detail::checked<PyObject*>(capsule, nullptr));
+  }
+  if (!PyCapsule_IsValid(queue.get(), name)) {
     PyErr_Format(PyExc_TypeError,
                  "the queue is %R; pass a dpctl.SyclQueue, or an object with a sycl_queue, such as "
                  "a tensor, a sycl_ext.Device or an array of dpnp",
                  object);
     detail::throw_python_error()();
   }
-  return *static_cast<const sycl::queue*>(PyCapsule_GetPointer(object, name));
+  return *static_cast<const sycl::queue*>(PyCapsule_GetPointer(queue.get(), name));
 }
 
 // ---- the order of work --------------------------------------------------------------------------
@@ -624,6 +629,15 @@ struct loaded {
   bool is_error = false;  // a Python exception is set, for the caller of the function
 };
 
+// Whether the exception that is set is a refusal of a producer.  Every other one goes through.
+inline bool is_refusal() noexcept {
+  for (PyObject* refusal : {PyExc_BufferError, PyExc_TypeError, PyExc_ValueError,
+                            PyExc_RuntimeError, PyExc_AttributeError}) {
+    if (PyErr_ExceptionMatches(refusal)) return true;
+  }
+  return false;
+}
+
 // Converts an argument.  Without `convert` nothing is copied, and an array that cannot be viewed is
 // treated as one that does not fit, so that the other overloads are tried.
 template <class T, int Ndim>
@@ -631,8 +645,8 @@ void load(PyObject* object, bool convert, loaded<usm_view<T, Ndim>>& result) noe
   using View = usm_view<T, Ndim>;
   const auto refused = [&] {
     const bool no_array = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
-    if (no_array || !convert) PyErr_Clear();
-    result.is_error = !no_array && convert;
+    result.is_error = !is_refusal() || (!no_array && convert);
+    if (!result.is_error) PyErr_Clear();
   };
   if (object == Py_None) return;
   const bool may_copy = convert && !View::writes;

@@ -81,6 +81,8 @@ class usm_resource final : public std::pmr::memory_resource {
     PyObject* const tensor = api().make(&view, queue_ ? &*queue_ : nullptr);
     const bool made = tensor && api().view_of(tensor, &view) == 0;
     Py_XDECREF(tensor);  // the owner keeps the memory
+    // std::bad_alloc says that there is no memory; an exception of on_pressure says more.
+    if (!made && !PyErr_ExceptionMatches(PyExc_MemoryError)) PyErr_WriteUnraisable(nullptr);
     PyErr_Restore(type, value, traceback);
     PyGILState_Release(state);
     if (!made) throw std::bad_alloc();

@@ -28,9 +28,11 @@ class usm_caster {
       io_name(sycl_ext::detail::view_annotation<T, Ndim>.data, "sycl_ext.Tensor");
   template <class>
   using Cast = View&;
+  // Containers ask this before they take an element, because none of them may throw.  An element
+  // with an error then does not fit.
   template <class>
-  static constexpr bool can_cast() {
-    return true;
+  bool can_cast() const noexcept {
+    return !error_;
   }
 
   // nanobind allows no exception here, so an error is kept, and raised when the argument is used.
@@ -70,7 +72,7 @@ template <class T, int Ndim>
 class type_caster<sycl_ext::usm_argument<T, Ndim>>
     : public usm_caster<sycl_ext::usm_argument<T, Ndim>, T, Ndim> {};
 
-// The one of nanobind ends the process when the caster of its element throws.
+// With the error of its element, which a container of nanobind loses.
 template <class View, class T, int Ndim>
 class optional_usm_caster : usm_caster<View, T, Ndim> {
   using Element = usm_caster<View, T, Ndim>;

@@ -102,6 +102,20 @@ def test_new_tensors(table, root, private):
         table.make(999, 0)
 
 
+def test_queue_of_another_device_or_context_is_refused(table, root, private, halves):
+    tensor = sx.zeros(3, "float32", device=root)
+    references = sys.getrefcount(tensor)
+    for entry in (private, *halves):
+        queue = entry.sycl_queue
+        words = f"the queue is on device {entry.id}, but the memory is on device {root.id}; pass a"
+        with pytest.raises(ValueError, match=words):
+            table.make(root.id, 0, queue.addressof_ref())
+        with pytest.raises(ValueError, match=words):
+            table.over(tensor, queue.addressof_ref())
+        assert table.make(entry.id, 0, queue.addressof_ref()).device == entry
+    assert sys.getrefcount(tensor) == references
+
+
 # ---- usm_resource --------------------------------------------------------------------------------
 
 
@@ -160,6 +174,27 @@ def test_exhausted_resource_throws_and_recovers(with_resource, root, nbytes, on_
     with pytest.raises(MemoryError):
         with_resource.allocate(nbytes, 64, on_thread)
     assert _core._test.live_allocations() == before
+    assert with_resource.allocate(64, 64, on_thread)
+
+
+@pytest.mark.parametrize("on_thread", [False, True])
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
+def test_exception_of_on_pressure_is_reported(with_resource, root, error, on_thread, monkeypatch):
+    """`std::bad_alloc` does not carry it."""
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: reported.append(args.exc_type))
+
+    def fails(nbytes):
+        raise error
+
+    sx.memory.limit(root, 1000, fails)
+    try:
+        with_resource.use_resource(root.id, 0, 0)
+        with pytest.raises(MemoryError):
+            with_resource.allocate(1 << 20, 64, on_thread)
+    finally:
+        sx.memory.limit(root, None)
+    assert reported == [error]
     assert with_resource.allocate(64, 64, on_thread)
 
 

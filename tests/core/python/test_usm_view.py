@@ -275,6 +275,38 @@ def test_out_that_is_read_only_is_a_buffer_error(views, name):
         getattr(views, name)(sx.zeros(3), sx.zeros(3).as_readonly())
 
 
+def test_element_of_a_container_that_cannot_be_viewed_is_refused(views):
+    """nanobind converts elements in functions that may not throw: it ended the process."""
+    refused = (sx.zeros(3).as_readonly(), np.zeros(3, ">f4"), Raising(np.zeros(3), KeyError()))
+    assert views.sizes([sx.zeros(3), np.zeros(4, "float32")]) == [3, 4]
+    assert views.size_of_pair((sx.zeros(3), 1)) == 3
+    for array in refused:
+        with pytest.raises((BufferError, TypeError, KeyError)):
+            views.sizes([sx.zeros(3), array])
+        with pytest.raises((BufferError, TypeError, KeyError)):
+            views.size_of_pair((array, 1))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, KeyError, MemoryError])
+@pytest.mark.parametrize("name", ["total", "which", "never_copied", "doubled_alone"])
+def test_exception_of_a_producer_that_is_no_refusal_goes_through(views, name, error):
+    """Also where other overloads could be tried, and where nothing may be copied."""
+    with pytest.raises(error):
+        getattr(views, name)(Raising(np.zeros(3, "float32"), error()))
+
+
+def test_queue_of_an_object_is_looked_up_once(views):
+    """An object whose queue is the object itself made it recurse without an end."""
+
+    class Endless:
+        @property
+        def sycl_queue(self):
+            return self
+
+    with pytest.raises(TypeError, match="the queue is .*; pass a dpctl.SyclQueue"):
+        views.keep_queue(Endless())
+
+
 def test_make_like_is_empty_like(views, root, private, halves):
     queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device)
     strided = sx.empty((3, 4), "bfloat16", usm_type="shared", device=private)[:, ::2]

@@ -92,21 +92,29 @@ PyObject* block(PyObject*, PyObject* args) {
   });
 }
 
-// over(tensor) -> another tensor over the memory of a tensor, kept by the Python object
-PyObject* over(PyObject*, PyObject* object) {
+// over(tensor, queue=0) -> another tensor over the memory of a tensor, kept by the Python object;
+// with the queue of the view when the address of the queue is 0
+PyObject* over(PyObject*, PyObject* args) {
+  PyObject* object;
+  Py_ssize_t address = 0;
+  if (!PyArg_ParseTuple(args, "O|n", &object, &address)) return nullptr;
   return guarded([&] {
     const auto view = sycl_ext::usm_view<float>::from_python(object);
-    const sycl::queue queue = view.queue();
+    const sycl::queue queue =
+        address ? *reinterpret_cast<const sycl::queue*>(address) : view.queue();
     return sycl_ext::wrap(view.data(), {view.size()}, view.entry(), object, &queue);
   });
 }
 
+// make(entry, kind, queue=0): with the queue of the entry when the address of the queue is 0
 PyObject* make(PyObject*, PyObject* args) {
   int id, kind;
-  if (!PyArg_ParseTuple(args, "ii", &id, &kind)) return nullptr;
+  Py_ssize_t queue = 0;
+  if (!PyArg_ParseTuple(args, "ii|n", &id, &kind, &queue)) return nullptr;
   return guarded([&] {
     const auto view = sycl_ext::make<std::int16_t>({2, 3}, device_entry(id),
-                                                   static_cast<sycl_ext::usm_kind>(kind));
+                                                   static_cast<sycl_ext::usm_kind>(kind),
+                                                   reinterpret_cast<const sycl::queue*>(queue));
     Py_INCREF(view.object());
     return view.object();
   });
@@ -313,7 +321,7 @@ PyMethodDef methods[] = {
     {"entry_of_second_context", entry_of_second_context, METH_O, nullptr},
     {"stress", stress, METH_VARARGS, nullptr},
     {"block", block, METH_VARARGS, nullptr},
-    {"over", over, METH_O, nullptr},
+    {"over", over, METH_VARARGS, nullptr},
     {"make", make, METH_VARARGS, nullptr},
     {"needs_gil", needs_gil, METH_O, nullptr},
     {"count_released", count_released, METH_NOARGS, nullptr},

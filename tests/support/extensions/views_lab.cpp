@@ -122,6 +122,13 @@ LAB_MODULE(LAB_NAME, m) {
 
   m.def("doubled", doubled<usm_view>, lib::arg("x"), lib::arg("out") = lib::none());
   m.def("doubled_alone", doubled<usm_argument>, lib::arg("x"), lib::arg("out") = lib::none());
+  m.def("sizes", [](const std::vector<usm_view<float>>& views) {
+    std::vector<std::int64_t> sizes;
+    for (const usm_view<float>& view : views) sizes.push_back(view.size());
+    return sizes;
+  });
+  m.def("size_of_pair",
+        [](const std::tuple<usm_view<float>, int>& pair) { return std::get<0>(pair).size(); });
   m.def("any_written", [](const usm_argument<void>& view) { return view.size(); });
   m.def(
       "alone_never_copied", [](const usm_argument<const float>& view) { return view.size(); },
