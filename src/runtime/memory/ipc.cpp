@@ -19,6 +19,7 @@ namespace sycl_ext {
 namespace {
 
 void require_ipc(const Entry& entry) {
+  require_not_forked([&entry] { return entry.is_cpu(); });
   if (has_ipc(entry)) return;
   fail(Error::Kind::buffer, "device (14, ", entry.id, "), ", entry.name,
        ", does not support inter-process handles (aspect ext_oneapi_ipc_memory, and Level Zero's "

@@ -39,6 +39,10 @@ few.to_numpy()  # a block for such a copy is in the pool
 small = sx.zeros(10, device=gpu)  # and a block of its size in the pool
 del small
 on_the_cpu = sx.as_tensor(numbers, device="opencl:cpu:0")
+try:
+    shared = sx.ipc.empty(8, device=gpu)
+except BufferError:  # the driver has no handles
+    shared = few
 
 OF_US = ways.select(
     *(ways.COPY, ways.HOST, ways.NEW, ways.WRITES),
@@ -54,6 +58,8 @@ def work():
     calls["of many bytes"] = lambda: tensor[::2].to_numpy()
     calls["from the CPU"] = lambda: on_the_cpu.to_device(gpu)
     calls["from NumPy"] = lambda: sx.as_tensor(numbers, device=gpu)
+    if shared is not few:
+        calls["a handle"] = lambda: sx.ipc.handle(shared)
     wrong = {}
     for name, call in calls.items():
         try:
