@@ -44,7 +44,7 @@ def test_operators_refuse_on_a_gpu_as_on_a_cpu(gpu, cpu, usm_type):
         for compute in (operator.add, operator.eq, operator.lt):
             for operands in ((t, np.ones(3)), (np.ones(3), t), (np.float32(1), t), (t, 1)):
                 with pytest.raises(
-                    TypeError, match="does not support arithmetic.* use an array lib"
+                    TypeError, match="does not support .* use an array lib"
                 ) as caught:
                     compute(*operands)
                 said.add(str(caught.value))

@@ -27,7 +27,7 @@ def test_memory_of_the_host_is_packed_and_has_no_handle(gpus):
     assert packed.open().tolist() == [[1, 3], [4, 6]]
     with pytest.raises(BufferError, match=r"can share; copy it first: (.*)") as refused:
         sx.ipc.handle(array)
-    advice = refused.value.args[0].partition("copy it: ")[2]
+    advice = refused.value.args[0].partition("copy it first: ")[2]
     copied = eval(advice, {"sx": sx, "t": array})
     assert sx.ipc.open(sx.ipc.handle(copied)).tolist() == [[1, 3], [4, 6]]
 

@@ -136,7 +136,7 @@ def test_handle_of_other_memory_is_refused_with_a_copy_that_works(usm_type):
     for t in (usm, sx.host_view(usm), sx.from_dlpack(memory), sx.host_view(memory)):
         with pytest.raises(BufferError, match="not in memory that processes can share") as refused:
             sx.ipc.handle(t)
-        assert sx.ipc.handle(eval(str(refused.value).partition("copy it: ")[2]))
+        assert sx.ipc.handle(eval(str(refused.value).partition("copy it first: ")[2]))
 
 
 def test_wrong_arguments():
@@ -291,13 +291,14 @@ for call in (
     except MemoryError as error:
         errors.append(error)
 packed = sx.ipc.pack(array)
-assert packed.how == "bytes" and packed.reason.endswith("unlimited"), packed
+assert packed.how == "bytes" and "unlimited" in packed.reason, packed
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 for error in errors:
     print(error)
 """)
     words = (
-        r"cannot allocate 1001 bytes .* limited to 1000 bytes \(`ulimit -f`.*: ulimit -f unlimited"
+        r"cannot allocate 1001 bytes .* limited to 1000 bytes "
+        r"\(`ulimit -f`.*run `ulimit -f unlimited` .*"
     )
     assert all(re.fullmatch(words, line) for line in shown.splitlines()), shown
     assert len(shown.splitlines()) == 2

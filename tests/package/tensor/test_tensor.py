@@ -59,7 +59,7 @@ def test_dtype_described_in_dlpack_is_taken():
         assert sx.zeros(3, DLPackDType(*described)).dtype_name == name
         assert sx.empty_like(np.zeros(2), DLPackDType(*described)).dtype_name == name
     for described in ((2, 16, 4), (2, 80, 1), (99, 8, 1), (-1, 8, 1), (0, 1, 1), (2**40, 8, 1)):
-        with pytest.raises(ValueError, match=rf"\(code {described[0]}, .*not supported"):
+        with pytest.raises(ValueError, match=rf"code {described[0]}, .*not supported"):
             sx.zeros(3, DLPackDType(*described))
     for described in ((), (2, 16), ("f", 2, 1), (2, 16, 1, 1)):
         with pytest.raises(TypeError, match="must be three integers: code, bits, lanes"):
