@@ -36,7 +36,7 @@ def _write(array: Any, value: Any) -> None:
 class Adapter:
     """A library, as the conformance kit uses it.
 
-    The name, and `make` or `take`, are required; cases that need another part are skipped.  The
+    The name, and ``make`` or ``take``, are required; cases that need another part are skipped.  The
     module of the adapter is imported in a worker process, never in that of pytest.
 
     Parameters

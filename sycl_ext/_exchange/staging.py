@@ -66,7 +66,7 @@ def staged(
     TypeError
         If `t` is not a tensor; a host view is host memory already.
     BufferError
-        If the tensor is read-only and `mode` is not "r", or `memory` is read-only, has negative
+        If the tensor is read-only and `mode` is not "r", or ``memory`` is read-only, has negative
         strides, or is not in memory that the host can access.
 
     See Also
