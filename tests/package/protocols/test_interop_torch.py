@@ -43,7 +43,9 @@ def test_first_exchange_is_a_short_walk_and_the_next_runs_no_frame_of_ours():
     assert other_copy <= 35  # the library is known, the decision is another
 
 
-def test_kept_exchange_runs_no_frame_of_ours(usm_type):
+def test_kept_exchange_runs_no_frame_of_ours_for_a_view(usm_type):
     tensor = sx.zeros(3, usm_type=usm_type)
     sx.exchange(tensor, torch)
-    assert not samples.frames_of_ours(sx.exchange, tensor, torch)
+    frames = samples.frames_of_ours(sx.exchange, tensor, torch)
+    copies = sx.explain(tensor, torch).copies  # of the memory of a GPU, which Python makes
+    assert len(frames) <= 15 * copies, frames
