@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar, overload
 
 import numpy as np
@@ -374,12 +373,6 @@ class Views(Refusals, _core.TensorBase):
         raise TypeError(
             f"a {type(self).__name__} does not support 'in'; use: value in x.to_numpy()"
         )
-
-
-# Python's own errors name a function by this: "reshape() missing 1 required positional argument".
-for _name, _method in vars(Views).items():
-    if isinstance(_method, FunctionType):
-        _method.__qualname__ = _name
 
 
 def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:
