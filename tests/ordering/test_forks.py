@@ -164,6 +164,7 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 gate.set()
 assert copy.result().tolist() == [49] * 8
+before.wait()
 """)
 
 

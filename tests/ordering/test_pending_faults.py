@@ -117,4 +117,5 @@ def test_drop_during_an_export_does_not_deadlock():
         time.sleep(0.1)
         del dropped
         export.join()
+        own.wait()
     """)

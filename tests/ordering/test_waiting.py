@@ -137,6 +137,7 @@ pending = queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 8, [barrier]
 manager[queue].add_event_pair(pending, pending)
 threading.Timer(0.3, gate.set).start()
 assert np.asarray(t).tobytes() == b"1" * 8
+queue.wait()
 """
     )
 
@@ -254,6 +255,7 @@ device.sycl_queue._submit_keep_args_alive((), [])
 gate.set()
 for copy in copies:
     copy.wait()
+device.sycl_queue.wait()
 """
     )
 
@@ -284,6 +286,7 @@ assert _core._test.deferred_frees() == 1
 gate.set()
 assert eventually(lambda: not _core._test.deferred_frees())
 os.write(1, b"=== freed\\n")
+queue.wait()
 """,
         {**environments.cpu(), "OPENCL_LAYERS": str(layer)},
     )

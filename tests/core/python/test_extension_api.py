@@ -184,6 +184,7 @@ dpctl.utils.SequentialOrderManager[queue].add_event_pair(pending, pending)
 threading.Timer(0.3, gate.set).start()
 table.release_owner(view.owner)
 assert array.tobytes() == b"1" * 8
+queue.wait()
 """,
         near=__file__,
     )
@@ -226,6 +227,7 @@ queue = dpctl.SyclQueue(_core.queue_at_untrusted(address(view.owner))._get_capsu
 queue.memcpy_async(landing, memory, 8)
 queue.wait()
 assert bytes(landing.copy_to_host()) == b"1" * 8
+before.wait()
 copy.wait()
 """,
         near=__file__,
