@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint lint-workflows architecture graph test test-left-out test-long test-interop test-processes
-.PHONY: test-engines newest-engines neo neo-long newest-compilers distributions nightly bare bench generate format clean distclean
+.PHONY: test-engines test-without-dpctl newest-python newest-engines neo neo-long newest-compilers distributions nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: runtimes kernels hardware wheel wheel-here repair-wheel sdist check-dist release-dry-run conda afternoon
 
@@ -39,6 +39,8 @@ help:
 	@echo "make runtimes      everyday tests with each SYCL runtime that other packages pin, and a build against oneAPI 2025.3 (15 minutes)"
 	@echo "make nightly       test-long, test-engines, newest-engines, runtimes, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
+	@echo "make newest-python  the tests that do not need dpctl, with Python 3.15 of Debian sid (as root; 10 minutes)"
+	@echo "make test-without-dpctl  the tests that do not need dpctl, in an environment without it (3 minutes)"
 	@echo "make bench         measure; writes docs/develop/benchmarks.md with its plots, docs/develop/scaling.md (7 minutes)"
 	@echo "make hardware      examine a SYCL GPU; writes build/hardware/hardware.md, a report to be passed on"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
@@ -97,6 +99,12 @@ $(VENV)/.tests-are-ready: $(BUILD_INPUTS) $(INTEGRATIONS_INPUTS) | $(BIN)/python
 	$(PIP) install --quiet --no-compile --no-build-isolation --editable ".[cpu]" --editable conformance \
 		$(EDITABLE_INTEGRATIONS)
 	@touch $@ $(VENV)/.demo-is-ready
+
+# The same without the distributions that need dpctl.
+$(VENV)/.core-is-ready: $(BUILD_INPUTS) | $(BIN)/python
+	$(PIP) install --quiet --no-compile --group build --group test
+	$(PIP) install --quiet --no-compile --no-build-isolation --editable ".[cpu]" --editable conformance
+	@touch $@
 
 setup: $(VENV)/.tests-are-ready
 
@@ -209,6 +217,17 @@ NIGHTLY_FUZZ_SECONDS ?= 300
 BARE ?= bookworm sid
 bare:
 	for suite in $(BARE); do tools/bare.sh $$suite build/bare/$$suite || exit; done
+
+# The newest Python of Debian sid, for which dpctl, dpnp and PyTorch have no wheels yet.
+NEWEST_PYTHON ?= python3.15
+newest-python:
+	BARE_PYTHON=$(NEWEST_PYTHON) tools/bare.sh sid build/bare/$(NEWEST_PYTHON) \
+		'make test-without-dpctl PYTHON=$(NEWEST_PYTHON)'
+
+# All tests that need neither dpctl nor what this Python lacks; those that were left out are listed.
+test-without-dpctl: $(VENV)/.core-is-ready
+	$(BIN)/python tests/support/environments.py no_dpctl -n $(WORKERS) ../core ../package ../trust ../ordering \
+		$(PYTEST_OPTIONS)
 
 # ---- how fast it is -----------------------------------------------------------------------------
 

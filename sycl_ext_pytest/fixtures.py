@@ -90,8 +90,6 @@ def _device_of(item: Any) -> Device | None:
 
     A fixture of a project may have parameters of another kind than those of `parametrize`.
     """
-    import dpctl
-
     import sycl_ext
 
     if not sycl_ext.devices():
@@ -99,9 +97,9 @@ def _device_of(item: Any) -> Device | None:
     params = item.callspec.params if hasattr(item, "callspec") else {}
     param = params.get("sycl_device")
     try:
-        if isinstance(param, (sycl_ext.Device, dpctl.SyclDevice, str)):
+        if isinstance(param, str) or hasattr(param, "filter_string"):  # a device, also dpctl's
             return sycl_ext.device(param)
-    except ValueError:  # a name that the project has given
+    except (TypeError, ValueError):  # an object or a name of the project's own
         pass
     return sycl_ext.device()
 
@@ -114,6 +112,10 @@ def _or_skip(device: Device | None) -> Device:
 
 def _has(device: dpctl.SyclDevice, aspect: Any) -> bool:
     known = [name.removeprefix("has_aspect_") for name in dir(device) if "has_aspect_" in name]
+    if not known:
+        pytest.fail(
+            f"sycl_needs({aspect!r}) asks dpctl for the aspects of a device; install it", False
+        )
     if aspect not in known:
         pytest.fail(
             f"sycl_needs({aspect!r}) names no aspect of SYCL; use some of {', '.join(known)}", False

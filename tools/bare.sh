@@ -4,6 +4,7 @@
 # g++ and make, and nothing else.
 #
 #   tools/bare.sh SUITE FOLDER [command]      as root; SUITE is one of Debian's, such as bookworm or sid
+#   BARE_PYTHON=python3.15 tools/bare.sh ...  with this Python of the suite, and not its default one
 #
 # The command, instead of "make demo && make test", runs in the checkout there.  A FOLDER that an
 # earlier run has left is used again; its checkout is renewed.  pip is configured there as it is here;
@@ -12,7 +13,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 suite=$1 root=$2 command=${3:-make demo && make test}
-packages=(python3 python3-venv python3-dev g++ make)
+python=${BARE_PYTHON:-python3}
+packages=("$python" "$python-venv" "$python-dev" g++ make)
 ((EUID == 0)) || { echo "$0: only root can change the root folder of a process" >&2; exit 1; }
 
 if [[ ! -e $root/bare ]]; then
@@ -23,7 +25,7 @@ if [[ ! -e $root/bare ]]; then
     apt-get install -y -qq --no-install-recommends "${packages[@]}"
   touch "$root/bare"
 fi
-chroot "$root" python3 --version
+chroot "$root" "$python" --version
 chroot "$root" g++ --version | head -1
 
 # The files that git knows, as they are now; the environment and the build results stay.

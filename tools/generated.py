@@ -201,8 +201,10 @@ def name_of(requirement: str) -> str:
 
 
 def _spec(requirement: str) -> str:
+    """Return the line of a recipe, without a marker: the package is built where dpctl is."""
     name = name_of(requirement)
-    return f"        - {name} {requirement.removeprefix(name)}\n"
+    versions, *_marker = requirement.removeprefix(name).split(";")
+    return f"        - {name} {versions}\n"
 
 
 def context() -> str:

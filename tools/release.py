@@ -7,7 +7,7 @@
     python tools/release.py dry-run [PYTHON ...]    take all steps in build/release; publish nothing
 
 The dry run makes the next version from the last commit. Without names it takes each of
-python3.10 to python3.14 that is there, and says which are not.
+python3.10 to python3.15 that is there, and says which are not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PURE = {
 PACKAGES = ("sycl_ext/__init__.py", *(f"{at}/{name}/__init__.py" for at, name in PURE.items()))
 #: The files in which the package and these distributions name each other's versions.
 RANGES = ("pyproject.toml", *(f"{at}/pyproject.toml" for at in PURE if at != "conformance"))
-PYTHONS = tuple(f"python3.{minor}" for minor in range(10, 15))
+PYTHONS = tuple(f"python3.{minor}" for minor in range(10, 16))
 LINE = re.compile(r'^__version__ = "(.*)"$', re.MULTILINE)
 RANGE = re.compile(r'"(sycl-ext[\w-]*)>=[\d.]+,<[\d.]+"')
 UNRELEASED = "## Unreleased\n"

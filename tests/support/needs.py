@@ -58,6 +58,10 @@ _NEO = {
 }
 #: What an environment lacks, a feature or a fixture, and why.
 LACKS: dict[str, dict[str, str]] = {
+    "no_dpctl": {
+        "dpctl": "a program that the test starts imports dpctl",
+        "halves": "dpctl is asked for the number of compute units",
+    },
     "opencl_gpu": {
         "adapter": "an OpenCL driver does not count, and neither waits nor fails on a test's order",
         "copies_between_contexts": _TWO_CONTEXTS,

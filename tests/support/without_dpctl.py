@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """An environment of Python without dpctl and dpnp, and the tests that can run there.
 
-It has links to everything else in the environment of this process, so nothing is downloaded.
+It has links to everything else in the environment of this process, so nothing is downloaded.  A new
+Python has it from the beginning: there are no wheels of them for it yet, and none of PyTorch.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
 import sys
@@ -15,12 +17,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What is not installed there, which tests and scripts in them call by these names.
-MISSING = re.compile(r"dpctl|dpnp", re.IGNORECASE)
+#: What is not installed there.
+NOT_LINKED = re.compile(r"dpctl|dpnp", re.IGNORECASE)
+#: What is not installed here, which tests and scripts in them call by these names.
+MISSING = re.compile(
+    "|".join(name for name in ("dpctl", "dpnp", "torch") if not importlib.util.find_spec(name)),
+    re.IGNORECASE,
+)
 
 
 def python() -> str:
-    """Make the environment, and return the path of its Python."""
+    """Make the environment, and return the path of its Python; this one if it lacks them."""
+    if not importlib.util.find_spec("dpctl"):
+        return sys.executable
     folder = ROOT / "build" / "without_dpctl"
     venv.create(folder, clear=True, symlinks=True, with_pip=False)
     packages = Path(sysconfig.get_path("purelib"))
@@ -32,12 +41,16 @@ def python() -> str:
 def link_all(source: Path, target: Path) -> None:
     for file in source.iterdir():
         link = target / file.name
-        if not MISSING.match(file.name) and not link.exists():
+        if not NOT_LINKED.match(file.name) and not link.exists():
             link.symlink_to(file)
 
 
-def is_missing(error: object) -> bool:
-    return isinstance(error, ModuleNotFoundError) and bool(MISSING.match(error.name or ""))
+def is_import_of_it(error: BaseException) -> bool:
+    """Whether a module was not collected because it imports what is missing, or asks for it."""
+    of_importorskip = re.match(r"could not import '(\w+)", str(error))
+    cause = error.__cause__
+    name = of_importorskip[1] if of_importorskip else getattr(cause, "name", None)
+    return bool(MISSING.match(name or ""))
 
 
 def why_left_out(item) -> str | None:

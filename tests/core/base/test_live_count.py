@@ -3,6 +3,8 @@
 
 import os
 
+import pytest
+
 import sycl_ext as sx
 from sycl_ext import _core
 
@@ -11,6 +13,7 @@ def counts():
     return sx.memory.live_exports(), _core._test.live_allocations()
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # where threads are
 def test_forked_child_goes_on_counting():
     kept = sx.zeros(3).__dlpack__(max_version=(1, 0))
     before = counts()

@@ -16,12 +16,14 @@ import pytest
 import environments
 import sycl_ext as sx
 from extensions import labs
+from needs import needs
 
 pytestmark = pytest.mark.timeout(300)  # the first test builds the modules
 
 # ---- the example ---------------------------------------------------------------------------------
 
 
+@needs("dpctl")
 @pytest.mark.parametrize(
     ("where", "more", "device", "lines"),
     [
@@ -122,6 +124,7 @@ def run_axpy(where, device, scratch):
     )
 
 
+@needs("dpctl")
 @pytest.mark.parametrize(
     ("where", "device", "lines"),
     [
@@ -137,6 +140,7 @@ def test_axpy_runs_on_arrays_of_each_library(where, device, lines, tmp_path_fact
     assert done.stdout.count(" ok, ") == lines
 
 
+@needs("dpctl")
 def test_axpy_names_a_device_without_kernels(tmp_path_factory):
     done = run_axpy("level_zero_v2", "level_zero:gpu:0", tmp_path_factory.getbasetemp())
     assert done.returncode == 1, done.stdout
@@ -205,6 +209,7 @@ def test_compiler_that_lacks_part_of_sycl_is_reported(version, standard, call, s
 PAGE = labs.ROOT / "docs" / "extension.md"
 
 
+@needs("dpctl")
 def test_extension_page_runs(monkeypatch):
     """Its C++ is in the examples, which test_docs.py asserts; its Python runs."""
     for name in labs.EXAMPLES:

@@ -3,10 +3,13 @@
 
 import pickle
 import pkgutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+import environments
 import sycl_ext as sx
 from dlpack_conformance import structs
 from without_dpctl import MISSING
@@ -90,3 +93,19 @@ def test_command_without_dpctl_is_ordered():
     copy = tensor.copy_from(np.full(1 << 20, 7, "int32"), wait=False)
     assert sx.from_dlpack(tensor.__dlpack__()).to_numpy().min() == 7
     copy.wait()
+
+
+def test_fixtures_of_pytest(tmp_path):
+    """The kinds of USM are those of the core; for an aspect the marker asks dpctl."""
+    (tmp_path / "test_sample.py").write_text("""
+import pytest
+def test_kind(usm_type): ...
+@pytest.mark.sycl_needs("cpu")
+def test_aspect(): ...
+""")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "sycl_ext"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environments.clean_environment(), capture_output=True, text=True
+    )
+    assert "3 passed, 1 error" in done.stdout, done.stdout + done.stderr
+    assert "asks dpctl for the aspects of a device" in done.stdout

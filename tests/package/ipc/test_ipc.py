@@ -274,9 +274,10 @@ def test_open_without_proc_names_it(monkeypatch, tmp_path):
 def test_limit_of_file_sizes_is_named():
     """Shared memory is a file, so ``ulimit -f`` limits it."""
     shown = environments.python("""
-import resource
+import resource, sys
 import numpy as np
 import sycl_ext as sx
+sys.dont_write_bytecode = True  # a .pyc of more bytes is a SIGXFSZ
 sx.ipc.empty(3, device="cpu")
 array = np.zeros(1001, "u1")
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -316,6 +317,7 @@ def test_processes_whose_memory_was_opened_are_remembered_once(monkeypatch):
         records.borrow(offer.key, 96)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # where threads are
 def test_forked_child_is_another_process_image():
     """A later child may get the id of an earlier one."""
     image = records.own_image

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import environments
+from needs import needs
 
 FILE = """
 import pytest
@@ -56,6 +57,7 @@ def outcomes(folder, text, *arguments, **variables):
     return dict(lines), done.stdout + done.stderr
 
 
+@needs("dpctl")
 def test_tests_run_on_each_device_with_each_kind(tmp_path):
     seen, output = outcomes(tmp_path, FILE, "--sycl-device=gpu")
     devices = ("opencl:gpu:0", "opencl:cpu:0")
@@ -75,11 +77,13 @@ def test_tests_run_on_each_device_with_each_kind(tmp_path):
     assert "device opencl:cpu:0 lacks the SYCL aspect gpu" in output
 
 
+@needs("dpctl")
 def test_marker_reads_the_default_device(tmp_path):
     seen, output = outcomes(tmp_path, FILE, "--sycl-device=cpu", "-k", "default")
     assert seen == {"test_default_device_is_a_gpu": "SKIPPED"}, output
 
 
+@needs("dpctl")
 def test_marker_is_read_before_the_fixtures(tmp_path):
     text = """
 import pytest
@@ -95,6 +99,7 @@ def test_memory(memory): ...
     assert seen == {"test_memory": "SKIPPED"}, output
 
 
+@needs("dpctl")
 def test_unknown_aspect_fails_the_test(tmp_path):
     text = "import pytest\n@pytest.mark.sycl_needs('float64')\ndef test_it(): ...\n"
     seen, output = outcomes(tmp_path, text, "--sycl-device=cpu")
@@ -158,6 +163,7 @@ def test_kind(sycl_device, usm_type): ...
     assert set(seen.values()) == {"PASSED"}, output
 
 
+@needs("dpctl")
 @pytest.mark.parametrize("params", ["['a name', 7]", "[None, object()]"])
 def test_parameters_that_name_no_device_are_not_read(params, tmp_path):
     text = f"""
@@ -172,6 +178,7 @@ def test_it(sycl_device, usm_type): ...
     assert set(seen.values()) == {"PASSED"}, output
 
 
+@needs("dpctl")
 def test_wrong_ways_are_errors_that_help(tmp_path):
     text = """
 import pytest

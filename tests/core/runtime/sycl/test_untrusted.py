@@ -6,11 +6,13 @@ import sys
 import pytest
 
 import environments
+from needs import needs
 
 if not sys.platform.startswith("linux"):
     pytest.skip("memory is read safely only on Linux", allow_module_level=True)
 
 LAB = "from untrusted_lab import *\n"
+pytestmark = needs("dpctl")
 
 
 def run(code, **how):
