@@ -65,6 +65,37 @@ Value checked(Value value, Value failed) {
   return value;
 }
 
+using reference = std::unique_ptr<PyObject, void (*)(PyObject*)>;
+inline reference owned(PyObject* object) { return {object, Py_DecRef}; }
+inline reference kept(PyObject* object) {
+  Py_INCREF(object);
+  return owned(object);
+}
+
+// The attribute; empty: there is none, or it is None.  Throws any other Python exception.
+inline reference attribute(PyObject* object, const char* name) {
+  reference value = owned(PyObject_GetAttrString(object, name));
+  if (!value) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw_python_error()();
+    PyErr_Clear();
+  } else if (value.get() == Py_None) {
+    value = owned(nullptr);
+  }
+  return value;
+}
+
+// Whether the exception that is set says that the array can be had as a copy only.
+inline bool needs_copy() noexcept {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  const reference module = owned(PyImport_ImportModule("sycl_ext"));
+  const reference error =
+      owned(module ? PyObject_GetAttrString(module.get(), "CopyRefusedError") : nullptr);
+  const bool needs = error && PyErr_GivenExceptionMatches(type, error.get()) != 0;
+  PyErr_Restore(type, value, traceback);
+  return needs;
+}
+
 // Without the GIL, the interpreter would crash.
 inline void require_gil() {
   if (PyGILState_Check()) return;
@@ -392,7 +423,15 @@ class usm_view {
   // As from_python, after a call of api().  Returns nullptr when the object does not fit.
   static std::unique_ptr<usm_view> require(PyObject* object, int entry, copying copy) noexcept {
     PyObject* const tensor = api().as_tensor(object, entry, static_cast<std::int32_t>(copy));
-    if (!tensor) return nullptr;
+    if (!tensor) {
+      if (writes && detail::needs_copy()) {
+        PyErr_Format(PyExc_BufferError,
+                     "this function writes to its argument, and its device cannot use the memory "
+                     "of this %s in place; pass a copy of it: sycl_ext.as_tensor(x)",
+                     Py_TYPE(object)->tp_name);
+      }
+      return nullptr;
+    }
     std::unique_ptr<usm_view> view = open(tensor);
     if (!view || (!view->mismatch() && view->may_write())) return view;
     if (const char* mismatch = view->mismatch()) {
@@ -450,11 +489,6 @@ class usm_argument : public usm_view<T, Ndim> {
 
 // ---- queues of Python ---------------------------------------------------------------------------
 
-namespace detail {
-using reference = std::unique_ptr<PyObject, void (*)(PyObject*)>;
-inline reference owned(PyObject* object) { return {object, Py_DecRef}; }
-}  // namespace detail
-
 // The sycl::queue of a Python object: of a dpctl.SyclQueue, of a "SyclQueueRef" capsule, or of an
 // object with the attribute `sycl_queue`, such as a tensor, a sycl_ext.Device or an array of dpnp.
 // The result is a handle of its own: it stays valid when the Python object is gone.
@@ -462,17 +496,16 @@ inline reference owned(PyObject* object) { return {object, Py_DecRef}; }
 inline sycl::queue queue_from_python(PyObject* object) {
   detail::require_gil();
   constexpr const char* name = "SyclQueueRef";
-  const auto has = [](const detail::reference& holder, const char* attribute) {
-    return PyObject_HasAttrString(holder.get(), attribute) != 0;
-  };
-  Py_INCREF(object);
-  detail::reference queue = detail::owned(object);
-  if (has(queue, "sycl_queue") && !has(queue, "_get_capsule")) {
-    PyObject* const shown = PyObject_GetAttrString(queue.get(), "sycl_queue");
-    queue = detail::owned(detail::checked<PyObject*>(shown, nullptr));
+  detail::reference queue = detail::kept(object);
+  detail::reference get_capsule = detail::attribute(object, "_get_capsule");
+  if (!get_capsule) {
+    if (detail::reference shown = detail::attribute(object, "sycl_queue")) {
+      get_capsule = detail::attribute(shown.get(), "_get_capsule");
+      queue = std::move(shown);
+    }
   }
-  if (has(queue, "_get_capsule")) {
-    PyObject* const capsule = PyObject_CallMethod(queue.get(), "_get_capsule", nullptr);
+  if (get_capsule) {
+    PyObject* const capsule = PyObject_CallObject(get_capsule.get(), nullptr);
     queue = detail::owned(detail::checked<PyObject*>(capsule, nullptr));
   }
   if (!PyCapsule_IsValid(queue.get(), name)) {
@@ -638,14 +671,15 @@ inline bool is_refusal() noexcept {
   return false;
 }
 
-// Converts an argument.  Without `convert` nothing is copied, and an array that cannot be viewed is
-// treated as one that does not fit, so that the other overloads are tried.
+// Converts an argument.  An array does not fit, so that the other overloads are tried, if it is
+// none, or can be had as a copy only.  Without `convert` nothing is copied, and no other refusal is
+// an error either.
 template <class T, int Ndim>
 void load(PyObject* object, bool convert, loaded<usm_view<T, Ndim>>& result) noexcept {
   using View = usm_view<T, Ndim>;
   const auto refused = [&] {
-    const bool no_array = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
-    result.is_error = !is_refusal() || (!no_array && convert);
+    const bool fits_not = PyErr_ExceptionMatches(PyExc_TypeError) != 0 || needs_copy();
+    result.is_error = !is_refusal() || (!fits_not && convert);
     if (!result.is_error) PyErr_Clear();
   };
   if (object == Py_None) return;
@@ -669,8 +703,10 @@ void load(PyObject* object, bool convert, loaded<usm_argument<T, Ndim>>& result)
   if (view) result.view.emplace(std::move(*view));
 }
 
+// The object is kept: a container may lose it meanwhile, because Python code can run.
 template <class View>
 loaded<View> load(PyObject* object, bool convert) noexcept {
+  const reference kept_object = kept(object);
   loaded<View> result;
   if (find_api()) {
     load(object, convert, result);

@@ -26,8 +26,8 @@ class usm_caster {
  public:
   static constexpr auto Name =
       io_name(sycl_ext::detail::view_annotation<T, Ndim>.data, "sycl_ext.Tensor");
-  template <class>
-  using Cast = View&;
+  template <class Required>
+  using Cast = movable_cast_t<Required>;
   // Containers ask this before they take an element, because none of them may throw.  An element
   // with an error then does not fit.
   template <class>
@@ -36,10 +36,12 @@ class usm_caster {
   }
 
   // nanobind allows no exception here, so an error is kept, and raised when the argument is used.
+  // Containers convert all their elements by one caster.
   bool from_python(handle source, std::uint8_t flags, cleanup_list*) noexcept {
     const bool convert = (flags & static_cast<std::uint8_t>(cast_flags::convert)) != 0;
     auto loaded = sycl_ext::detail::load<View>(source.ptr(), convert);
     view_ = std::move(loaded.view);
+    error_ = nullptr;
     if (loaded.is_error) {
       try {
         raise_python_error();
@@ -50,16 +52,20 @@ class usm_caster {
     return view_ || error_;
   }
 
-  explicit operator View&() {
-    if (error_) std::rethrow_exception(error_);
-    return *view_;
-  }
+  explicit operator View*() { return &*found(); }
+  explicit operator View&() { return *found(); }
+  explicit operator View&&() { return std::move(*found()); }
 
   static handle from_cpp(const View& view, rv_policy, cleanup_list*) noexcept {
     return handle(view.object()).inc_ref();
   }
 
  protected:
+  std::optional<View>& found() {
+    if (error_) std::rethrow_exception(error_);
+    return view_;
+  }
+
   std::optional<View> view_;
   std::exception_ptr error_;
 };
@@ -79,18 +85,20 @@ class optional_usm_caster : usm_caster<View, T, Ndim> {
 
  public:
   static constexpr auto Name = optional_name(Element::Name);
-  template <class>
-  using Cast = std::optional<View>&;
+  template <class Required>
+  using Cast = movable_cast_t<Required>;
   using Element::can_cast;
 
   bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
-    return source.is_none() || Element::from_python(source, flags, cleanup);
+    if (!source.is_none()) return Element::from_python(source, flags, cleanup);
+    this->view_.reset();
+    this->error_ = nullptr;
+    return true;
   }
 
-  explicit operator std::optional<View>&() {
-    if (this->error_) std::rethrow_exception(this->error_);
-    return this->view_;
-  }
+  explicit operator std::optional<View>*() { return &this->found(); }
+  explicit operator std::optional<View>&() { return this->found(); }
+  explicit operator std::optional<View>&&() { return std::move(this->found()); }
 
   static handle from_cpp(const std::optional<View>& view, rv_policy policy,
                          cleanup_list* cleanup) noexcept {

@@ -27,17 +27,19 @@ namespace pybind11::detail {
 template <class View, class T, int Ndim>
 class usm_caster {
  public:
-// An argument with noconvert() has the name of a result, unless the name is inverted.
+// An argument with noconvert() has the name of a result, unless the name is inverted; pybind11 3.0
+// cannot invert it, so a result has the name of an argument there.
 #if PYBIND11_VERSION_HEX >= 0x03010000
   static constexpr auto name =
       inv_descr(io_name("sycl_ext.Tensor", sycl_ext::detail::view_annotation<T, Ndim>.data));
 #else
-  static constexpr auto name =
-      io_name(sycl_ext::detail::view_annotation<T, Ndim>.data, "sycl_ext.Tensor");
+  static constexpr auto name = const_name(sycl_ext::detail::view_annotation<T, Ndim>.data);
 #endif
-  template <class>
-  using cast_op_type = View&;
+  template <class Required>
+  using cast_op_type = movable_cast_op_type<Required>;
+  operator View*() { return &*view_; }
   operator View&() { return *view_; }
+  operator View&&() && { return std::move(*view_); }
 
   bool load(handle source, bool convert) {
     auto loaded = sycl_ext::detail::load<View>(source.ptr(), convert);

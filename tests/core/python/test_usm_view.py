@@ -287,6 +287,35 @@ def test_element_of_a_container_that_cannot_be_viewed_is_refused(views):
             views.size_of_pair((array, 1))
 
 
+def test_none_in_a_container(views):
+    """nanobind converts all elements by one caster, which kept the array before."""
+    assert views.optional_sizes([sx.zeros(3), None, sx.zeros(5), None]) == [3, -1, 5, -1]
+
+
+def test_element_that_its_container_loses(views):
+    """The container had the only reference, and Python code runs while the element is taken."""
+    array = np.zeros(3, "float32")
+
+    class Loses:
+        def __dlpack_device__(self):
+            elements[0] = None
+            return array.__dlpack_device__()
+
+        def __dlpack__(self, **keywords):
+            return array.__dlpack__(**keywords)
+
+    elements = [Loses()]
+    assert views.sizes(elements) == [3]
+
+
+def test_view_is_moved_into_an_argument_and_a_member(views):
+    tensor, holder = sx.zeros(3), views.Holder()
+    assert views.size_of_moved(tensor) == 3
+    for value in (tensor, None):
+        holder.view = value
+        assert holder.view is value
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, KeyError, MemoryError])
 @pytest.mark.parametrize("name", ["total", "which", "never_copied", "doubled_alone"])
 def test_exception_of_a_producer_that_is_no_refusal_goes_through(views, name, error):
@@ -305,6 +334,21 @@ def test_queue_of_an_object_is_looked_up_once(views):
 
     with pytest.raises(TypeError, match="the queue is .*; pass a dpctl.SyclQueue"):
         views.keep_queue(Endless())
+
+
+def test_error_of_a_queue_goes_through(views):
+    class Closed:
+        @property
+        def sycl_queue(self):
+            raise KeyError("closed")
+
+    class NotCallable:
+        _get_capsule = None
+        sycl_queue = sx.device().sycl_queue
+
+    with pytest.raises(KeyError, match="closed"):
+        views.keep_queue(Closed())
+    views.keep_queue(NotCallable())
 
 
 def test_make_like_is_empty_like(views, root, private, halves):

@@ -44,6 +44,10 @@ Facts facts(const usm_view<const void>& view) {
           view.nbytes()};
 }
 
+struct Holder {
+  std::optional<usm_view<float>> view;
+};
+
 // Elements of host memory, in C order.
 template <class View, class Body>
 void each(const View& view, Body body) {
@@ -129,6 +133,19 @@ LAB_MODULE(LAB_NAME, m) {
   });
   m.def("size_of_pair",
         [](const std::tuple<usm_view<float>, int>& pair) { return std::get<0>(pair).size(); });
+  m.def("optional_sizes", [](const std::vector<std::optional<usm_view<const float>>>& views) {
+    std::vector<std::int64_t> sizes;
+    for (const auto& view : views) sizes.push_back(view ? view->size() : -1);
+    return sizes;
+  });
+  m.def("size_of_moved", [](usm_view<float>&& view) { return view.size(); });
+  lib::class_<Holder> holder(m, "Holder");
+  holder.def(lib::init<>());
+#if defined(LAB_NANOBIND)
+  holder.def_rw("view", &Holder::view);
+#else
+  holder.def_readwrite("view", &Holder::view);
+#endif
   m.def("any_written", [](const usm_argument<void>& view) { return view.size(); });
   m.def(
       "alone_never_copied", [](const usm_argument<const float>& view) { return view.size(); },
