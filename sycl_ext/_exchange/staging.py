@@ -128,6 +128,7 @@ def _as_staging_memory(given: Any, t: Tensor) -> _core.TensorBase:
             f"memory is {describe(held)} with strides {held.strides}; it must be writable, without "
             "negative strides, and in memory that the host can access"
         )
+    _core.require_target(held)  # its elements do not overlap
     return held
 
 
@@ -183,23 +184,26 @@ class StagedRequest:
     def wait(self) -> None:
         """Wait for the request; afterwards the received data is in the tensor."""
         if self._memory is not None:
-            self._done_when(self.request.Wait)
+            self._call(self.request.Wait)
+            self._end()
 
     def test(self) -> bool:
         """Whether the request is done; if so, the received data is in the tensor."""
-        return self._memory is None or self._done_when(self.request.Test)
+        if self._memory is not None and self._call(self.request.Test):
+            self._end()
+        return self._memory is None
 
-    def _done_when(self, complete: Callable[[], bool]) -> bool:
+    def _call(self, complete: Callable[[], Any]) -> Any:
         try:
-            if not complete():
-                return False
+            return complete()
         except RuntimeError:  # such as MPI.Exception; a signal handler does not end the request
             self._forget()  # the request has failed, so MPI no longer uses the memory
             raise
+
+    def _end(self) -> None:
         pending_requests.discard(self)  # MPI is done, also when the copy below fails
         self._finish()
         self._forget()
-        return True
 
     def _forget(self) -> None:
         pending_requests.discard(self)

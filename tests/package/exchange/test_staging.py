@@ -105,6 +105,14 @@ def test_memory_that_cannot_stand_in_for_the_tensor_is_refused(name, mode):
     assert tensor.tolist() == [[7] * 3] * 4
 
 
+@pytest.mark.parametrize("mode", ["r", "w", "rw"])
+def test_memory_whose_elements_overlap_is_refused(mode):
+    memory = np.lib.stride_tricks.as_strided(np.zeros(6, "int32"), (4, 3), (4, 4))
+    with pytest.raises(BufferError, match="overlap"):
+        sx.staged(sx.full((4, 3), 7, "int32"), mode, memory=memory).__enter__()
+    assert not memory.any()
+
+
 def test_memory_that_stands_in_for_the_tensor_keeps_its_strides():
     tensor, memory = sx.full((4, 3), 7, "int32"), np.zeros((3, 4), "int32")
     with sx.staged(tensor, memory=memory.T) as staged:
@@ -165,6 +173,20 @@ class Request:
         if not self.done:
             raise RuntimeError("a message was too long")
         return True
+
+
+def test_wait_that_returns_nothing():
+    """That it returns says that the request is done."""
+
+    class ReturnsNothing(Request):
+        def Wait(self):  # noqa: N802
+            np.asarray(self.memory)[:] = 5
+
+    tensor = sx.zeros(4, "int32")
+    request = sx.mpi.staged_request(tensor, "w", ReturnsNothing, direct=False)
+    request.wait()
+    assert tensor.tolist() == [5] * 4
+    assert request.test()
 
 
 @needs("device_copies")
