@@ -186,8 +186,10 @@ class _Spilled:
 
 
 def _is_on_device(value: Any) -> bool:
+    # Of the class: to read it of a tensor gives its queue away. A HostView has none.
+    shows_usm = hasattr(type(value), "__sycl_usm_array_interface__")
     library = type(value).__module__.partition(".")[0]
-    known = library in ("sycl_ext", "dpnp") and hasattr(value, "nbytes")
+    known = shows_usm and library in ("sycl_ext", "dpnp")
     return known and value.usm_type in ("device", "shared")
 
 

@@ -108,7 +108,8 @@ def test_host_objects_stay_on_the_host(data):
     data["array"] = np.arange(10)
     data["host"] = tensor(1, "host")
     data["text"] = "abc"
-    assert tiers(data) == [[], ["array", "host", "text"], []]
+    data["view"] = sx.host_view(tensor(1))  # of memory that the CPU device calls "device"
+    assert tiers(data) == [[], ["array", "host", "text", "view"], []]
     data.evict()
     assert tiers(data)[2] == ["array"]
     assert (data["array"].sum(), data["text"], data["host"][3].item()) == (45, "abc", 1)
