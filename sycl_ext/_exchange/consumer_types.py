@@ -45,4 +45,6 @@ class NumPyModule(Protocol):
     def ndarray(self) -> type[np.ndarray[Any, Any]]: ...
 
 
+#: The host as DLPack names it, ``(kDLCPU, 0)``.
+TheHost: TypeAlias = tuple[Literal[1], Literal[0]]
 ADevice: TypeAlias = Device | int | tuple[int, int] | Literal["cpu", "gpu", "xpu"]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
         NumPyModule,
         Result,
         TensorModule,
+        TheHost,
     )
+    from sycl_ext._tensor.host_view import HostView
     from sycl_ext._tensor.tensor import Tensor
 
 _core.set_exchange_hooks(
@@ -50,6 +52,16 @@ if TYPE_CHECKING:
         host_copy: bool = True,
         device: Any = None,
     ) -> Result: ...
+    @overload
+    def exchange(
+        x: Any,
+        consumer: TheHost,
+        /,
+        *,
+        copy: bool | None = None,
+        host_copy: bool = True,
+        device: Any = None,
+    ) -> HostView: ...
     @overload
     def exchange(
         x: Any,

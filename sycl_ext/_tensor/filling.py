@@ -38,13 +38,14 @@ def check_number(value: object) -> None:
     if is_number(value):
         return
     if isinstance(value, np.inexact):
+        of_python = "complex" if isinstance(value, np.complexfloating) else "float"
         raise TypeError(
             f"the value is of dtype {value.dtype}, which is not supported; pass a Python number, "
-            "such as float(value)"
+            f"such as {of_python}(value)"
         )
     raise TypeError(
-        f"the value must be a number, not a {type(value).__name__}; the signature of full is "
-        "full(shape, fill_value, dtype), and x.copy_from(array) copies an array of the same dtype"
+        f"the value must be a number, but it is of type {type(value).__name__}; the signature of "
+        "full is full(shape, fill_value, dtype), and x.copy_from(array) copies an array of the same dtype"
     )
 
 

@@ -152,6 +152,7 @@ def negotiate(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(sx.exchange(t, "numpy", copy=True, host_copy=True, device=(1, 0)), NDArray[Any])
     assert_type(sx.exchange(t, device), sx.Tensor)
     assert_type(sx.exchange(t, (14, 0)), sx.Tensor)
+    assert_type(sx.exchange(t, (1, 0)), sx.HostView)
     array: NDArray[Any] = sx.exchange(t, np)
     assert array.shape == t.shape
     assert_type(sx.exchange(t, "numpy"), NDArray[Any])
