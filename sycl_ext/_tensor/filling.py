@@ -45,7 +45,8 @@ def check_number(value: object) -> None:
         )
     raise TypeError(
         f"the value must be a number, but it is of type {type(value).__name__}; the signature of "
-        "full is full(shape, fill_value, dtype), and x.copy_from(array) copies an array of the same dtype"
+        "full is full(shape, fill_value, dtype), and x.copy_from(array) copies an array of the "
+        "same dtype"
     )
 
 
