@@ -37,7 +37,7 @@ help:
 	@echo "make test-processes  examples with Dask, Ray, joblib, torch.distributed; three MPIs (5 minutes)"
 	@echo "make distributions  build each distribution, and run its tests in an environment of its own (3 minutes)"
 	@echo "make runtimes      everyday tests with each SYCL runtime that other packages pin, and a build against oneAPI 2025.3 (15 minutes)"
-	@echo "make nightly       test-long, test-engines, newest-engines, runtimes, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
+	@echo "make nightly       test-long, test-without-dpctl, test-engines, newest-engines, runtimes, neo-long, afternoon, release-dry-run, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make newest-python  the tests that do not need dpctl, with Python 3.15 of Debian sid (as root; 10 minutes)"
 	@echo "make test-without-dpctl  the tests that do not need dpctl, in an environment without it (3 minutes)"
@@ -98,7 +98,7 @@ $(VENV)/.tests-are-ready: $(BUILD_INPUTS) $(INTEGRATIONS_INPUTS) | $(BIN)/python
 	$(PIP) install --quiet --no-compile --group build --group demo --group bench --group test --group dev
 	$(PIP) install --quiet --no-compile --no-build-isolation --editable ".[cpu]" --editable conformance \
 		$(EDITABLE_INTEGRATIONS)
-	@touch $@ $(VENV)/.demo-is-ready
+	@touch $@ $(VENV)/.demo-is-ready $(VENV)/.core-is-ready
 
 # The same without the distributions that need dpctl.
 $(VENV)/.core-is-ready: $(BUILD_INPUTS) | $(BIN)/python
@@ -208,7 +208,7 @@ runtimes: setup
 
 # Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md lists the properties that only they test.
 # After a failure the others run.
-NIGHTLY := test-long test-engines newest-engines runtimes neo-long afternoon release-dry-run tsan soak fuzz fuzz-python
+NIGHTLY := test-long test-without-dpctl test-engines newest-engines runtimes neo-long afternoon release-dry-run tsan soak fuzz fuzz-python
 nightly:
 	SYCL_EXT_REQUIRE_ALL=1 $(MAKE) --keep-going $(NIGHTLY) FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
 NIGHTLY_FUZZ_SECONDS ?= 300

@@ -34,7 +34,8 @@ def python() -> str:
     venv.create(folder, clear=True, symlinks=True, with_pip=False)
     packages = Path(sysconfig.get_path("purelib"))
     link_all(packages, folder / packages.relative_to(sys.prefix))
-    link_all(Path(sys.prefix) / "lib", folder / "lib")
+    for name in ("bin", "include", "lib"):
+        link_all(Path(sys.prefix) / name, folder / name)
     return str(folder / "bin" / "python")
 
 
