@@ -84,17 +84,20 @@ inline reference attribute(PyObject* object, const char* name) {
   return value;
 }
 
-// Whether the exception that is set says that the array can be had as a copy only.
-inline bool needs_copy() noexcept {
+// Whether the exception that is set is of a class of the package, and so of its base in Python.
+inline bool is_set(PyObject* base, const char* name) noexcept {
+  if (!PyErr_ExceptionMatches(base)) return false;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   const reference module = owned(PyImport_ImportModule("sycl_ext"));
-  const reference error =
-      owned(module ? PyObject_GetAttrString(module.get(), "CopyRefusedError") : nullptr);
-  const bool needs = error && PyErr_GivenExceptionMatches(type, error.get()) != 0;
+  const reference error = owned(module ? PyObject_GetAttrString(module.get(), name) : nullptr);
+  const bool is = error && PyErr_GivenExceptionMatches(type, error.get()) != 0;
   PyErr_Restore(type, value, traceback);
-  return needs;
+  return is;
 }
+
+// Whether the exception that is set says that the array can be had as a copy only.
+inline bool needs_copy() noexcept { return is_set(PyExc_BufferError, "CopyRefusedError"); }
 
 // Without the GIL, the interpreter would crash.
 inline void require_gil() {
@@ -662,8 +665,11 @@ struct loaded {
   bool is_error = false;  // a Python exception is set, for the caller of the function
 };
 
-// Whether the exception that is set is a refusal of a producer.  Every other one goes through.
+// Whether the exception that is set is a refusal of a producer.  Every other one goes through, also
+// the failure of a command, which is reported only once.
 inline bool is_refusal() noexcept {
+  if (PyErr_ExceptionMatches(PyExc_RecursionError)) return false;
+  if (is_set(PyExc_RuntimeError, "SyclError")) return false;
   for (PyObject* refusal : {PyExc_BufferError, PyExc_TypeError, PyExc_ValueError,
                             PyExc_RuntimeError, PyExc_AttributeError}) {
     if (PyErr_ExceptionMatches(refusal)) return true;

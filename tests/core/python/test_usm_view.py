@@ -20,6 +20,7 @@ import sycl_ext as sx
 from extensions import labs
 from producers import Raising
 from samples import LAYOUTS, bits, values
+from sycl_ext._negotiation.errors import NO_REFUSALS, REFUSALS
 from waiting import eventually
 
 pytestmark = pytest.mark.timeout(300)  # the first test builds the modules
@@ -316,12 +317,19 @@ def test_view_is_moved_into_an_argument_and_a_member(views):
         assert holder.view is value
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, KeyError, MemoryError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, KeyError, MemoryError, *NO_REFUSALS])
 @pytest.mark.parametrize("name", ["total", "which", "never_copied", "doubled_alone"])
 def test_exception_of_a_producer_that_is_no_refusal_goes_through(views, name, error):
     """Also where other overloads could be tried, and where nothing may be copied."""
     with pytest.raises(error):
         getattr(views, name)(Raising(np.zeros(3, "float32"), error()))
+
+
+@pytest.mark.parametrize("error", REFUSALS)
+def test_refusal_of_a_producer_is_an_array_that_does_not_fit(views, error):
+    """The header names the same classes as the package; the argument has noconvert()."""
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        views.never_copied(Raising(np.zeros(3, "float32"), error()))
 
 
 def test_queue_of_an_object_is_looked_up_once(views):
