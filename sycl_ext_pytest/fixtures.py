@@ -97,9 +97,11 @@ def _device_of(item: Any) -> Device | None:
     params = item.callspec.params if hasattr(item, "callspec") else {}
     param = params.get("sycl_device")
     try:
-        if isinstance(param, str) or hasattr(param, "filter_string"):  # a device, also dpctl's
+        # A dpctl.SyclDevice, without an import of dpctl, or a name.
+        of_dpctl = type(param).__module__.partition(".")[0] == "dpctl"
+        if of_dpctl or isinstance(param, (sycl_ext.Device, str)):
             return sycl_ext.device(param)
-    except (TypeError, ValueError):  # an object or a name of the project's own
+    except (TypeError, ValueError):  # a name of the project's own, or another object of dpctl
         pass
     return sycl_ext.device()
 

@@ -60,7 +60,8 @@ if TYPE_CHECKING:
         *,
         copy: bool | None = None,
         host_copy: bool = True,
-        device: Any = None,
+        device: None = None,
+        usm_type: None = None,
     ) -> HostView: ...
     @overload
     def exchange(

@@ -67,7 +67,7 @@ def staged(
         If `t` is not a tensor; a host view is host memory already.
     BufferError
         If the tensor is read-only and `mode` is not "r", or ``memory`` is read-only, has negative
-        strides, or is not in memory that the host can access.
+        strides or elements that may overlap, or is not in memory that the host can access.
 
     See Also
     --------
@@ -128,7 +128,13 @@ def _as_staging_memory(given: Any, t: Tensor) -> _core.TensorBase:
             f"memory is {describe(held)} with strides {held.strides}; it must be writable, without "
             "negative strides, and in memory that the host can access"
         )
-    _core.require_target(held)  # its elements do not overlap
+    try:
+        _core.require_target(held)
+    except BufferError as error:
+        raise BufferError(
+            f"memory is {describe(held)} with strides {held.strides}, so its elements may overlap; "
+            "pass memory without overlap"
+        ) from error
     return held
 
 

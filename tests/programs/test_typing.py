@@ -16,6 +16,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from needs import needs
 
 PROGRAM = Path(__file__).parent / "typing" / "user_program.py"
 CLASSES = (sx.Tensor, sx.HostView, sx.Device, sx.Plan)
@@ -43,6 +44,7 @@ def test_user_program_uses_the_public_attributes():
     assert attributes <= used()
 
 
+@needs("dpctl")
 def test_user_program_runs():
     program = f"import runpy; runpy.run_path({str(PROGRAM)!r}, run_name='__main__')"
     assert "no managed tensor at address 0" in environments.python(program)

@@ -427,11 +427,15 @@ class usm_view {
   static std::unique_ptr<usm_view> require(PyObject* object, int entry, copying copy) noexcept {
     PyObject* const tensor = api().as_tensor(object, entry, static_cast<std::int32_t>(copy));
     if (!tensor) {
-      if (writes && detail::needs_copy()) {
-        PyErr_Format(PyExc_BufferError,
-                     "this function writes to its argument, and its device cannot use the memory "
-                     "of this %s in place; pass a copy of it: sycl_ext.as_tensor(x)",
+      // The text advises another `copy`, which the caller of the function cannot pass.
+      if (writes && entry < 0 && detail::needs_copy()) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_Format(type,
+                     "this function writes to its argument, and the default device cannot use the "
+                     "memory of this %s in place; pass a copy of it: sycl_ext.as_tensor(x)",
                      Py_TYPE(object)->tp_name);
+        for (PyObject* part : {type, value, traceback}) Py_XDECREF(part);
       }
       return nullptr;
     }

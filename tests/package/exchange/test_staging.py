@@ -108,7 +108,7 @@ def test_memory_that_cannot_stand_in_for_the_tensor_is_refused(name, mode):
 @pytest.mark.parametrize("mode", ["r", "w", "rw"])
 def test_memory_whose_elements_overlap_is_refused(mode):
     memory = np.lib.stride_tricks.as_strided(np.zeros(6, "int32"), (4, 3), (4, 4))
-    with pytest.raises(BufferError, match="overlap"):
+    with pytest.raises(BufferError, match="memory is .*its elements may overlap"):
         sx.staged(sx.full((4, 3), 7, "int32"), mode, memory=memory).__enter__()
     assert not memory.any()
 

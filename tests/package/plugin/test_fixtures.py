@@ -164,10 +164,14 @@ def test_kind(sycl_device, usm_type): ...
 
 
 @needs("dpctl")
-@pytest.mark.parametrize("params", ["['a name', 7]", "[None, object()]"])
+@pytest.mark.parametrize("params", ["['a name', 7]", "[None, object()]", "[Closed(), Closed()]"])
 def test_parameters_that_name_no_device_are_not_read(params, tmp_path):
     text = f"""
 import pytest
+
+class Closed:
+    @property
+    def filter_string(self): raise RuntimeError("closed")
 
 @pytest.mark.sycl_needs("cpu")
 @pytest.mark.parametrize("sycl_device", {params}, ids=["one", "other"])
