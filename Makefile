@@ -224,7 +224,7 @@ newest-python:
 	BARE_PYTHON=$(NEWEST_PYTHON) tools/bare.sh sid build/bare/$(NEWEST_PYTHON) \
 		'make test-without-dpctl PYTHON=$(NEWEST_PYTHON)'
 
-# All tests that need neither dpctl nor what this Python lacks; those that were left out are listed.
+# All tests that need neither dpctl nor what this Python lacks. With one process (-n 0) those left out are listed.
 test-without-dpctl: $(VENV)/.core-is-ready
 	$(BIN)/python tests/support/environments.py no_dpctl -n $(WORKERS) ../core ../package ../trust ../ordering \
 		$(PYTEST_OPTIONS)

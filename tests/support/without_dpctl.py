@@ -59,8 +59,10 @@ def why_left_out(item) -> str | None:
     case = item.callspec.id if hasattr(item, "callspec") else ""
     if MISSING.search(case):
         return f"its case is {case}"
-    fixtures = item._fixtureinfo.name2fixturedefs.values()
-    functions = [item.function, *(known.func for defs in fixtures for known in defs)]
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    named = item._fixtureinfo.name2fixturedefs.items()  # also fixtures that a parameter replaces
+    fixtures = [known for name, defs in named if name not in given for known in defs]
+    functions = [item.function, *(fixture.func for fixture in fixtures)]
     return next((f"{name} names it" for name in named_in(functions)), None)
 
 

@@ -95,6 +95,7 @@ UNFIT = {
 }
 
 
+@needs("device_copies")
 @pytest.mark.parametrize("mode", ["r", "w", "rw"])
 @pytest.mark.parametrize("name", UNFIT)
 def test_memory_that_cannot_stand_in_for_the_tensor_is_refused(name, mode):
@@ -113,6 +114,7 @@ def test_memory_whose_elements_overlap_is_refused(mode):
     assert not memory.any()
 
 
+@needs("device_copies")
 def test_memory_that_stands_in_for_the_tensor_keeps_its_strides():
     tensor, memory = sx.full((4, 3), 7, "int32"), np.zeros((3, 4), "int32")
     with sx.staged(tensor, memory=memory.T) as staged:
@@ -175,6 +177,7 @@ class Request:
         return True
 
 
+@needs("device_copies")
 def test_wait_that_returns_nothing():
     """That it returns says that the request is done."""
 
