@@ -112,6 +112,7 @@ def requirements() -> list[str]:
         *cpu,
         *of_group("build"),
         *of_group("test"),
+        *of_group("dev"),  # type checkers, which a test runs
         "pandas",
         "xarray",
     ]
