@@ -89,7 +89,7 @@ template <class... Parts>
 
 sycl::backend backend_of(const Entry& entry) { return entry.sycl->device.get_backend(); }
 
-// Raises an error if the device is lost; the runtime then returns no memory, and gives no reason.
+// Raises an error if the device is lost; the runtime then returns no memory, and rarely says why.
 // The driver of Level Zero reports the loss; for other drivers, a command on the device fails.
 // (A command does not help on Level Zero: the v1 adapter submits no barrier on a queue without
 // commands.)
@@ -104,8 +104,9 @@ void require_not_lost(const Entry& entry) {
   }
 }
 
-// New USM of the runtime; nullptr: there is not enough memory.
-void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
+// New USM of the runtime; nullptr: there is none.  `reason`: what the runtime says about it, if it
+// says anything.
+void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry, std::string& reason) {
   const WithoutGil released;
   // Blocks whose work is over are still on their way back.  A loop that exports and drops must not
   // fill the memory with them, so it waits, as if each of them had the size of this block.
@@ -117,8 +118,8 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   try {
     return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
   } catch (const sycl::exception& error) {
-    if (is_device_lost(error, backend_of(entry))) fail_lost(entry, error.what());
-    fail_allocation(nbytes, nbytes, wanted, entry, error.what());
+    reason = error.what();
+    return nullptr;
   }
 }
 
@@ -192,12 +193,14 @@ struct UsmRequest {
   const Entry& entry;
   KeptBlock block{};      // no data: there was no memory
   PassedLimit limited{};  // the limit that the block would have passed
+  std::string reason{};   // the runtime's, if it gave one
 
   bool try_take() {
+    reason.clear();
     limited = passed_limit(entry, kind, size);
     if (limited.entry) return false;
     block = pool_of(&entry, kind).take(size, [this] {
-      return KeptBlock{fresh_usm(size, kind, entry), size};
+      return KeptBlock{fresh_usm(size, kind, entry, reason), size};
     });
     return block.data != nullptr;
   }
@@ -223,7 +226,9 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
            "is ",
            largest, " bytes; split the array into several");
     }
-    fail_allocation(nbytes, size, kind, entry, "the runtime is out of memory");
+    const std::string& reason = request.reason;
+    fail_allocation(nbytes, size, kind, entry,
+                    reason.empty() ? "the runtime is out of memory" : reason);
   }
   fail_allocation(nbytes, size, kind, entry, "sycl_ext.memory.limit allows ", limited.bytes,
                   " bytes on device ", limited.entry->id, ", and ", limited.used, " are in use");
