@@ -177,6 +177,12 @@ void bind_tensors(py::module_& m) {
     order_after(queue, memory, !queue.in_order());
     return memory->own_queue ? py::none() : own(shown_queue(*memory->entry).release());
   });
+  m.def("lend", [](const Tensor& tensor) {
+    tensor.memory->fetch_queues();
+    tensor.memory->use.lend();
+    return reinterpret_cast<std::uintptr_t>(tensor.data);
+  });
+  m.def("give_back", [](const Tensor& tensor) { tensor.memory->use.give_back(); });
   m.def("release_cached_memory", &release_cached_memory);
   m.def("memory_use", [] {
     using N = std::int64_t;

@@ -7,7 +7,6 @@ row describes arrays that would crash a consumer, give wrong results, or cannot 
 
 import functools
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,9 +40,7 @@ def dpnp_by_usm_interface(from_dlpack: Callable[[Any], Any]) -> Callable[[Any], 
         return None
 
     def read(x: Any) -> Any:  # `as_usm_memory` reads a description twice, and keeps its object
-        interface = x.__sycl_usm_array_interface__
-        once = SimpleNamespace(__sycl_usm_array_interface__=interface, kept=x)
-        return wrap(usm_ndarray(x.shape, dtype=x.dtype, buffer=as_usm_memory(once)))
+        return wrap(usm_ndarray(x.shape, dtype=x.dtype, buffer=as_usm_memory(x._lent())))
 
     return read
 

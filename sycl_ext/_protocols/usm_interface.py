@@ -5,6 +5,7 @@ https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_in
 """
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,34 @@ def usm_interface_of(tensor: Any) -> dict[str, Any]:
     else:
         _core.synchronize(tensor)
     queue = tensor.sycl_queue  # after the wait: the queue is shared from now on
+    return _description(tensor, tensor.ptr, queue)
+
+
+class LentMemory:
+    """A `Tensor` without a queue of its own, for a consumer that keeps this object.
+
+    A consumer of a tensor's own description may use the memory for ever, because nothing says when
+    it stops. This object says so by its end, as the deleter of a DLPack export does.
+    """
+
+    __slots__ = ("__sycl_usm_array_interface__", "_tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        _core.synchronize(tensor)
+        queue = tensor.device.sycl_queue
+        address = _core.lend(tensor)
+        self._tensor = tensor
+        self.__sycl_usm_array_interface__ = _description(tensor, address, queue)
+
+    def __del__(self, give_back: Callable[[Any], None] = _core.give_back) -> None:
+        tensor, self._tensor = getattr(self, "_tensor", None), None
+        if tensor is not None:  # the constructor has not failed, and this is the first call
+            give_back(tensor)
+
+
+def _description(tensor: Any, address: int, queue: Any) -> dict[str, Any]:
     return {
-        "data": (tensor.ptr, tensor.readonly),
+        "data": (address, tensor.readonly),
         "shape": tensor.shape,
         "strides": None if tensor.c_contiguous else tensor.strides,
         "typestr": TYPESTRS[tensor.dtype_name],

@@ -121,6 +121,10 @@ class Tensor(Views):
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         return usm_interface.usm_interface_of(self)
 
+    def _lent(self) -> usm_interface.LentMemory:
+        """Describe the memory to a consumer that keeps the returned object while it uses it."""
+        return usm_interface.LentMemory(self)
+
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         return pickling.reduce(self, operator.index(protocol))
 

@@ -55,9 +55,30 @@ def test_held_queue_is_always_asked(read):
     "np.asarray(t); t.sycl_queue",
     "memoryview(sx.host_view(t)); t.sycl_queue",
     "t.sycl_queue; t.ptr",
+    "import dpnp; dpnp.asarray(t)",  # reads the tensor's own description
 ])  # fmt: skip
 def test_queue_of_a_known_address_is_always_asked(read):
     """Nobody knows when a view of the host ends, and it has the address."""
+    assert min(questions(read)) > 0
+
+
+def test_memory_that_dpnp_had_is_asked_once():
+    """The queue of an array of dpnp is none that the tensor has shown."""
+    first, *later = questions("import dpnp; sx.exchange(t, dpnp)")
+    assert (first > 0, later) == (True, [0, 0])
+    assert questions("import dpnp; sx.exchange(t, dpnp).sycl_queue; np.asarray(t)") == [0, 0, 0]
+
+
+@pytest.mark.parametrize("read", [
+    "part = sx.exchange(t, dpnp)[1:]",
+    "one, other = sx.exchange(t, dpnp), sx.exchange(t, dpnp); del one",
+])  # fmt: skip
+def test_memory_that_an_array_of_dpnp_has_is_always_asked(read):
+    assert min(questions(f"import dpnp; {read}")) > 0
+
+
+def test_memory_is_given_back_once():
+    read = "import dpnp; lent = t._lent(); lent.__del__(); del lent; array = sx.exchange(t, dpnp)"
     assert min(questions(read)) > 0
 
 
