@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bind_tensors.hpp"
 
+#include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "python/capsule.hpp"
 #include "python/deleters.hpp"
@@ -179,10 +181,11 @@ void bind_tensors(py::module_& m) {
   });
   m.def("lend", [](const Tensor& tensor) {
     tensor.memory->fetch_queues();
-    tensor.memory->use.lend();
-    return reinterpret_cast<std::uintptr_t>(tensor.data);
+    auto use = std::make_unique<InUse>(tensor.memory, true);
+    py::capsule loan(use.get(), [](void* ended) noexcept { delete static_cast<InUse*>(ended); });
+    use.release();
+    return std::pair(reinterpret_cast<std::uintptr_t>(tensor.data), loan);
   });
-  m.def("give_back", [](const Tensor& tensor) { tensor.memory->use.give_back(); });
   m.def("release_cached_memory", &release_cached_memory);
   m.def("memory_use", [] {
     using N = std::int64_t;

@@ -5,7 +5,7 @@ https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_in
 """
 
 import operator
-from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,26 +35,17 @@ def usm_interface_of(tensor: Any) -> dict[str, Any]:
     return _description(tensor, tensor.ptr, queue)
 
 
-class LentMemory:
-    """A `Tensor` without a queue of its own, for a consumer that keeps this object.
+def lent(tensor: Any) -> SimpleNamespace:
+    """Describe a `Tensor` without a queue of its own to a consumer that keeps the returned object.
 
     A consumer of a tensor's own description may use the memory for ever, because nothing says when
-    it stops. This object says so by its end, as the deleter of a DLPack export does.
+    it stops. The end of this object says so, as the deleter of a DLPack export does. It must be no
+    ``__del__``: the garbage collector calls that while other finalizers may use the consumer.
     """
-
-    __slots__ = ("__sycl_usm_array_interface__", "_tensor")
-
-    def __init__(self, tensor: Any) -> None:
-        _core.synchronize(tensor)
-        queue = tensor.device.sycl_queue
-        address = _core.lend(tensor)
-        self._tensor = tensor
-        self.__sycl_usm_array_interface__ = _description(tensor, address, queue)
-
-    def __del__(self, give_back: Callable[[Any], None] = _core.give_back) -> None:
-        tensor, self._tensor = getattr(self, "_tensor", None), None
-        if tensor is not None:  # the constructor has not failed, and this is the first call
-            give_back(tensor)
+    _core.synchronize(tensor)
+    address, loan = _core.lend(tensor)
+    description = _description(tensor, address, tensor.device.sycl_queue)
+    return SimpleNamespace(__sycl_usm_array_interface__=description, loan=loan)
 
 
 def _description(tensor: Any, address: int, queue: Any) -> dict[str, Any]:

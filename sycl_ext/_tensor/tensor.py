@@ -7,6 +7,7 @@ Its attributes and the two DLPack methods are in C++ (``src/python/tensor_object
 from __future__ import annotations
 
 import operator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast
 
 from sycl_ext import _core
@@ -121,9 +122,9 @@ class Tensor(Views):
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         return usm_interface.usm_interface_of(self)
 
-    def _lent(self) -> usm_interface.LentMemory:
+    def _lent(self) -> SimpleNamespace:
         """Describe the memory to a consumer that keeps the returned object while it uses it."""
-        return usm_interface.LentMemory(self)
+        return usm_interface.lent(self)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         return pickling.reduce(self, operator.index(protocol))
