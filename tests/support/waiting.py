@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from sycl_ext import _core
+
 #: Seconds after which it is not going to happen; less than the time limit of a test.
 PATIENCE = 60
 
@@ -25,6 +27,12 @@ def eventually(holds: Callable[[], object]) -> bool:
             gc.collect()
         time.sleep(0.01)
     raise AssertionError("unreachable")
+
+
+def all_freed() -> bool:
+    """Return whether the memory of dropped tensors is freed, which waits for the work on it."""
+    gc.collect()
+    return eventually(lambda: not _core._test.deferred_frees())
 
 
 def blocked(call: Callable[[], object]) -> tuple[threading.Thread, list[object]]:

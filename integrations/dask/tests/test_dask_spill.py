@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from waiting import eventually
+from waiting import all_freed, eventually
 
 dpnp = pytest.importorskip("dpnp")
 zict = pytest.importorskip("zict")
@@ -22,6 +22,12 @@ from sycl_ext_dask import spill  # noqa: E402
 from sycl_ext_dask.spill import DeviceSpillBuffer  # noqa: E402
 
 KB = 1024  # bytes of each array
+
+
+@pytest.fixture(autouse=True)
+def _without_earlier_blocks():
+    """Blocks of earlier tests are not freed while a test compares numbers of bytes."""
+    assert all_freed()
 
 
 @pytest.fixture
@@ -168,7 +174,6 @@ def test_limit_of_the_program_stays_and_its_function_is_called_last(tmp_path):
         asked.append(nbytes)
         return False
 
-    gc.collect()  # buffers of other tests
     most = sum(counts.live_bytes for counts in sx.memory.statistics(sx.device()).values()) + 3 * KB
     sx.memory.limit(sx.device(), most, theirs)
     try:

@@ -4,7 +4,6 @@
 On GPUs: ``environments/stand_in_gpu``; of each kind of USM: ``environments/native_backends``.
 """
 
-import gc
 import itertools
 
 import numpy as np
@@ -14,7 +13,7 @@ import sycl_ext as sx
 from dlpack_conformance.structs import CPU, ONE_API, DLManagedTensorVersioned
 from extensions import labs
 from sycl_ext import _core
-from waiting import eventually
+from waiting import all_freed, eventually
 
 F32 = (2, 32, 1)
 HERE, _, OTHER_THREAD = PLACES = range(3)  # with the GIL, without it, a thread of C
@@ -35,8 +34,7 @@ def test_allocated_array_can_be_freed_from_any_thread(lab, entries, made_at, fre
     def left():
         return sx.memory.live_exports(), _core._test.live_allocations()
 
-    gc.collect()  # cycles that earlier tests have left would go meanwhile
-    assert eventually(lambda: not _core._test.deferred_frees())
+    assert all_freed()  # what earlier tests have left would go meanwhile
     before = left()
     for device in (CPU, *((ONE_API, entry.id) for entry in entries)):
         address = lab.allocate(sx.Tensor, made_at, device, F32, (2, 3))

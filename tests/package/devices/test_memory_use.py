@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of allocations, and the limit of a device with its callback."""
 
-import gc
 import threading
 import time
 
@@ -11,9 +10,8 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from sycl_ext import _core
 from sycl_ext.memory import Statistics, limit, statistics
-from waiting import eventually
+from waiting import all_freed, eventually
 
 MIB = 1 << 20
 
@@ -26,8 +24,7 @@ def of(device=None, usm_type="device"):
 @pytest.fixture(autouse=True)
 def _without_earlier_blocks():
     """Blocks of earlier tests, which are freed when their work is done, are gone."""
-    gc.collect()
-    assert eventually(lambda: not _core._test.deferred_frees())
+    assert all_freed()
     sx.memory.release_cached()
     yield
     limit(sx.device(), None)
