@@ -216,6 +216,23 @@ sx.zeros((300, 200), usm_type={usm_type!r}, device=gpu)
     assert commands(filled) == {"USM": 1}
 
 
+@pytest.mark.parametrize("view", ["t[:, ::2]", "t.T", "t[::-1]", "t[:, 5]"])
+def test_elements_cross_the_bus_once(view):
+    """One kernel writes them into memory of the host, and nothing else is copied."""
+    traced = environments.python(
+        f"""
+import sycl_ext as sx
+
+t = sx.empty((200, 300), device="opencl:gpu:0")
+{view}.to_numpy()
+print("=== again", flush=True)
+{view}.to_numpy()
+""",
+        {**os.environ, "SYCL_UR_TRACE": "2"},
+    )
+    assert commands(traced.split("=== again")[1]) == {"Kernel": 1}
+
+
 def commands(trace):
     names = re.findall(r"---> urEnqueue(Kernel|USM)\w*", trace)
     return dict(Counter(names))
