@@ -184,7 +184,7 @@ void bind_tensors(py::module_& m) {
     auto use = std::make_unique<InUse>(tensor.memory, true);
     py::capsule loan(use.get(), [](void* ended) noexcept { delete static_cast<InUse*>(ended); });
     use.release();
-    return std::pair(reinterpret_cast<std::uintptr_t>(tensor.data), loan);
+    return std::pair(reinterpret_cast<std::uintptr_t>(tensor.data), py::object(std::move(loan)));
   });
   m.def("release_cached_memory", &release_cached_memory);
   m.def("memory_use", [] {
