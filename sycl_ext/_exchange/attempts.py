@@ -7,10 +7,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from sycl_ext import _core
 from sycl_ext._devices.device import by_id
+from sycl_ext._devices.placement import Placement
 from sycl_ext._negotiation.consumer_row import Consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
@@ -19,12 +20,15 @@ from sycl_ext._negotiation.usm_types import UsmType
 from sycl_ext._protocols.native import is_native, native_device
 from sycl_ext._protocols.plans import plan_for
 
+#: A device, HOST, or None: where the array is, or where the library needs it.
+Where: TypeAlias = Placement | DLDevice | None
+
 
 class Attempt(NamedTuple):
     """One object to pass to a consumer."""
 
     plan: Plan
-    device: Any = None  # as in `as_tensor`, or HOST; None: the device for an unaware consumer
+    device: Where = None  # where its memory is to be
     compact: bool = False  # the consumer needs a compact, writable copy
     copies: int = 0  # of the route; the export that the consumer requests may make the last one
     native: DLDevice | None = None  # the name of CUDA or HIP under which it is passed
@@ -48,8 +52,8 @@ class Flags(NamedTuple):
     host_copy: bool
 
 
-#: A requested device: as it was given, and as DLPack names it; None: where the array is.
-RequestedDevice: TypeAlias = tuple[Any, DLDevice | None]
+#: A requested device and its name in DLPack; None: an unaware consumer of USM, for `explain`.
+RequestedDevice: TypeAlias = tuple[Where, DLDevice | None]
 
 
 def to_device(
@@ -70,12 +74,13 @@ def to_device(
     ]
     if several:
         chosen = cheapest([replace(plans[i], device=where) for i, (_, where) in enumerate(devices)])
-        given = [given for given, where in devices if where == chosen.device]
-        return Attempt(chosen, given[0] if given else None, copies=chosen.copies, usm_type=usm_type)
-    ((given_one, where),) = devices
+        places = [place for place, where in devices if where == chosen.device]
+        first = places[0] if places else None
+        return Attempt(chosen, first, copies=chosen.copies, usm_type=usm_type)
+    ((place, where),) = devices
     target = facts.entry if where is None else None if where == HOST else where[1]
     noted = _with_notes(plans[0], facts.dtype, target)
-    return Attempt(noted, given_one, copies=plans[0].copies, usm_type=usm_type)
+    return Attempt(noted, place, copies=plans[0].copies, usm_type=usm_type)
 
 
 def form_of(attempt: Attempt, row: Consumer, *, empty: bool) -> Form:
@@ -91,8 +96,9 @@ def form_of(attempt: Attempt, row: Consumer, *, empty: bool) -> Form:
 
 def where_it_is(facts: _core.ArrayFacts) -> RequestedDevice:
     """Return the place of an array: its entry, or the host."""
-    where = HOST if facts.entry is None else (int(DeviceType.ONE_API), facts.entry)
-    return where, where
+    if facts.entry is None:
+        return HOST, HOST
+    return Placement(by_id(facts.entry)), (int(DeviceType.ONE_API), facts.entry)
 
 
 def _with_notes(plan: Plan, dtype: str, entry_id: int | None) -> Plan:
@@ -131,7 +137,7 @@ class _Case(NamedTuple):
         """Plan for a device, without the limits of the library."""
         return plan_for(self.facts, device, self.copy, **fields)
 
-    def attempt(self, device: Any, plan: Plan) -> Attempt:
+    def attempt(self, device: Where, plan: Plan) -> Attempt:
         """Return the attempt with a plan, within the limits of the library."""
         compact = self.needed is not None and plan.error is None
         if compact and plan.route.copies == 0:
@@ -192,8 +198,8 @@ def _after_refusals(case: _Case) -> list[Attempt]:
 def _there(case: _Case, devices: Sequence[RequestedDevice]) -> Iterator[Attempt]:
     """Return the attempts on the requested devices."""
     attempts = [
-        case.attempt(given, replace(_plan_there(case, where), device=where))
-        for given, where in devices
+        case.attempt(place, replace(_plan_there(case, where), device=where))
+        for place, where in devices
         if where is not None
     ]
     best = cheapest([attempt.plan for attempt in attempts])
@@ -241,7 +247,7 @@ def _allowed(plan: Plan, host_copy: bool) -> Plan:
     return Plan(Route.REFUSE, reason, CopyRefusedError, device=plan.device)
 
 
-def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
+def _compacted(view: Plan, device: Where, needed: str, copy: bool | None) -> Plan:
     """Plan for a consumer that needs a copy where other consumers get a view."""
     if copy is False:
         reason = f"copy=False, but this consumer needs a copy: {needed}; pass copy=None"
@@ -249,7 +255,7 @@ def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
     return Plan(Route.HOST_COPY if device == HOST else Route.COPY, needed, device=view.device)
 
 
-def _copied_by(title: str, plan: Plan, device: Any, copy: bool | None) -> Plan:
+def _copied_by(title: str, plan: Plan, device: Where, copy: bool | None) -> Plan:
     """Plan for a consumer that copies whatever it is given."""
     reason = f"{title} always copies"
     if copy is False:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from sycl_ext import _core
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import (
+    Placement,
     available_devices,
     is_host,
     is_torch_device,
@@ -65,6 +66,7 @@ class Decision(NamedTuple):
     """What `exchange` does with an array, and `explain` shows."""
 
     target: Target
+    row: Consumer | None  # of the library, for this array; None: the table does not know it
     attempts: list[Attempt]
     more: Callable[[], list[Attempt]]  # the attempts after these were refused
     first: int  # the place of the first attempt that is not ruled out; -1: all are
@@ -132,11 +134,12 @@ def _is_device(consumer: Any) -> bool:
 
 
 def _read_devices(device: Any) -> list[RequestedDevice]:
-    """Read one device or a list of them; the host is (1, 0)."""
+    """Read one device or a list of them, in any form; the host is (1, 0)."""
     given = available_devices(device) if isinstance(device, list) else [device]
+    places = [HOST if is_host(form) else place(form) for form in given]
     return [
-        (HOST, HOST) if is_host(form) else (form, place(form).device.__dlpack_device__())
-        for form in given
+        (where, where.device.__dlpack_device__() if isinstance(where, Placement) else HOST)
+        for where in places
     ]
 
 
@@ -174,19 +177,19 @@ def decide(
         is_view = attempt.plan.error is None and not attempt.copies
         is_result = target.call is None and attempt.device == HOST
         view = View.ON_HOST if is_view and is_result else View.NONE
-        return _decision(target, target.call, [attempt], no_more, view)
+        return _decision(target, None, target.call, [attempt], no_more, view)
     call = call_for(target, facts)
     if call is not None and call is target.usm_interface_call and target.then is not None:
         row = replace(row, any_context=True)  # the interface names the context
     refusal = row.refusal(facts, target.title)
     if refusal is not None:
         refused = [Attempt(Plan(Route.REFUSE, refusal, BufferError))]
-        return _decision(target, call, refused, no_more, View.NONE)
+        return _decision(target, row, call, refused, no_more, View.NONE)
     planned, more = attempts.to_library(facts, target.title, row, read.devices, flags)
     first = next((attempt for attempt in planned if attempt.plan.error is None), None)
     view = View.NONE if first is None else view_of(first, target, row, facts)
     waits = row.drops_stream and view is View.ON_DEVICE
-    return _decision(target, call, planned, more, view)._replace(waits=waits)
+    return _decision(target, row, call, planned, more, view)._replace(waits=waits)
 
 
 def call_for(target: Target, facts: _core.ArrayFacts) -> Callable[[Any], Any] | None:
@@ -223,6 +226,7 @@ def view_of(attempt: Attempt, target: Target, row: Consumer, facts: _core.ArrayF
 
 def _decision(
     target: Target,
+    row: Consumer | None,
     call: Callable[[Any], Any] | None,
     planned: list[Attempt],
     more: Callable[[], list[Attempt]],
@@ -232,4 +236,4 @@ def _decision(
         planned, more = [*planned, *more()], no_more
     first = next((place for place, attempt in enumerate(planned) if attempt.plan.error is None), -1)
     plan = planned[first].plan if first >= 0 else refusal_of([attempt.plan for attempt in planned])
-    return Decision(target, planned, more, first, plan, call, target.then, view)
+    return Decision(target, row, planned, more, first, plan, call, target.then, view)

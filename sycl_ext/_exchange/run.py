@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from sycl_ext import _core
+from sycl_ext._devices.placement import Placement
 from sycl_ext._exchange.attempts import Attempt, Form, copy_entry, form_of
 from sycl_ext._exchange.decisions import Decision, call_for
 from sycl_ext._negotiation.consumer_row import Consumer
@@ -16,6 +17,7 @@ from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import is_refusal, refusal_by
 from sycl_ext._negotiation.rules import Plan, kind_of_copy, refusal_of
 from sycl_ext._negotiation.targets import Target
+from sycl_ext._protocols.moving import move
 from sycl_ext._protocols.plans import copy_to
 from sycl_ext._protocols.trace import LOGGED, note
 from sycl_ext._tensor.creation import as_tensor
@@ -33,7 +35,7 @@ def run_attempts(
 
     `refusal` is the exception of the library in the first attempt, if the core has made that.
     """
-    target = decision.target
+    target, row = decision.target, decision.row
     refused: list[Plan] = []
     refusals = [] if refusal is None else [refusal]
     begin = 0 if refusal is None else decision.first + 1
@@ -44,8 +46,8 @@ def run_attempts(
                 refused.append(attempt.plan)
                 continue
             refused.clear()
-            tensor = _make_tensor(source, target.row, attempt, copy)
-            handed = tensor if target.row is None else _as_taken(tensor, target.row, attempt)
+            tensor = _make_tensor(source, row, attempt, copy)
+            handed = tensor if row is None else _as_taken(tensor, row, attempt)
             if target.call is None:
                 return handed
             if not target.imports:
@@ -119,12 +121,13 @@ def _make_tensor(
     source: _core.TensorBase, row: Consumer | None, attempt: Attempt, copy: bool | None
 ) -> _core.TensorBase:
     """Make the tensor or the host view of an attempt."""
-    if attempt.device == HOST:
+    where = attempt.device
+    if where == HOST:
         seen = _core.copy_to_host(source) if attempt.copies else source
         return _core.as_host_view(seen, source=None if attempt.copies else source)
-    if attempt.device is not None:
+    if isinstance(where, Placement):
         asked = True if attempt.copies else False if copy is False else None
-        return as_tensor(source, device=attempt.device, copy=asked, usm_type=attempt.usm_type)
+        return move(_core.as_usm(source), where, asked, attempt.usm_type)
     if row is None:
         raise AssertionError("only explain plans for an unaware consumer")
     # Otherwise the export makes the copy if it is requested: `dpnp.asarray` reads the description.

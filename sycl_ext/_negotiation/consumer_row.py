@@ -67,8 +67,8 @@ class Consumer:
     takes: Literal["producer", "legacy capsule", "NumPy array"] = "producer"
     #: What its other functions take; "own array": the result of `importer`.
     functions: Literal["own array", "NumPy array", "producer"] = "own array"
-    #: The function to use in place of `importer` for bfloat16 and float8. It takes a producer with
-    #: ``__array__``.
+    #: The function to use for bfloat16 and float8 in place of `importer` as the library has it: a
+    #: function in C, and no function that a program has put there. It takes ``__array__``.
     narrow_importer: str = ""
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number

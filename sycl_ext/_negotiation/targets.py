@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from types import ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from sycl_ext._negotiation.consumer_functions import FUNCTIONS, Function
@@ -96,9 +96,9 @@ def read_consumer(consumer: Any, *, with_native: bool = True) -> Target:
     `with_native`: whether memory of CUDA or HIP may be handed over.
     """
     if isinstance(consumer, str):
-        module = _module_named(consumer)
-        target = _target_of_module(module, with_native)
-        target.attribute(sys.modules, consumer)
+        name = str(consumer)  # of a subclass, such as numpy.str_
+        target = _target_of_module(_module_named(name), with_native)
+        target.attribute(sys.modules, name)
         return target
     if isinstance(consumer, ModuleType):
         return _target_of_module(consumer, with_native)
@@ -133,9 +133,9 @@ def _set_importer(
     target: Target, row: Consumer, call: Callable[[Any], Any] | None, with_native: bool
 ) -> None:
     """Have a target call the importing function of a library, or the given one in its place."""
-    if row.narrow_importer:
-        target.narrow_call = _importer(target, row.package, row.narrow_importer)
     target.call = call or _importing_function(target, row)
+    if row.narrow_importer and isinstance(target.call, BuiltinFunctionType):
+        target.narrow_call = _importer(target, row.package, row.narrow_importer)
     if row.usm_interface_importer is not None:
         target.usm_interface_call = row.usm_interface_importer(target.call)
     target.configure(row, with_native=with_native)
@@ -153,7 +153,8 @@ def _target_of_function(consumer: Callable[[Any], Any], with_native: bool) -> Ta
         return Target(f"{module}.{called}" if module else called, call=consumer)
     if target.kept:
         target.kept = _note_place(target, function, module)
-    if getattr(function, "__name__", "") == row.importer.replace(":", ".").rpartition(".")[2]:
+    importer = row.importer.replace(":", ".").rpartition(".")[2]
+    if importer and getattr(function, "__name__", None) == importer:
         target.imports = True
         _set_importer(target, row, consumer, with_native)
         return target

@@ -189,3 +189,45 @@ def test_error_of_a_function_that_has_its_array_is_passed_on(package):
     with pytest.raises(ValueError, match="^the input has too few samples$"):
         sx.exchange(usm(), of_library(package, fit))
     assert [type(call) for call in calls] == [np.ndarray]
+
+
+def test_callable_object_of_a_library_is_not_its_importing_function():
+    """As an interpolation of SciPy: it has no name, and pandas has no importing function."""
+    handed = []
+
+    class Model:
+        __module__ = "pandas.core.models"
+
+        def __call__(self, x):
+            handed.append(type(x))
+            raise ValueError("of its own")
+
+    for copy in (None, False):
+        with pytest.raises(ValueError, match="^of its own$"):
+            sx.exchange(usm(), Model(), copy=copy)
+    assert handed == [np.ndarray, np.ndarray]
+
+
+@needs("device_copies")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_function_that_a_program_has_put_in_place_is_called_for_every_dtype(dtype, monkeypatch):
+    tensor = sx.zeros(4, dtype, usm_type="shared")
+    monkeypatch.setattr(np, "from_dlpack", lambda x: "its own")
+    assert sx.exchange(tensor, np) == "its own"
+
+
+def test_arguments_of_a_partial_function_count_for_every_dtype():
+    """NumPy's from_dlpack takes no bfloat16; in its place, asarray would return a view."""
+    copied = functools.partial(np.from_dlpack, copy=True)
+    tensor = sx.zeros(4, "float32", usm_type="shared")
+    assert not np.shares_memory(sx.exchange(tensor, copied), sx.exchange(tensor, np))
+    with pytest.raises(sx.ExchangeError, match="neither bfloat16"):
+        sx.exchange(sx.zeros(4, "bfloat16", usm_type="shared"), copied)
+
+
+@needs("device_copies")
+def test_copy_for_a_function_of_dpnp_stays_in_its_context(private):
+    tensor = sx.zeros(4, device=private)
+    for copy in (None, True):
+        array = sx.exchange(tensor, dpnp.asarray, copy=copy)
+        assert array.sycl_context == private.sycl_context

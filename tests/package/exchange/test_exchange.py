@@ -7,6 +7,7 @@ The real libraries are tested in ``interop/`` and in ``test_interop_*.py``.
 import sys
 import types
 
+import dpnp
 import numpy as np
 import pytest
 
@@ -130,7 +131,7 @@ def test_module_name_stands_for_its_module(monkeypatch):
     library.from_dlpack = np.from_dlpack
     monkeypatch.setitem(sys.modules, "library_of_arrays", library)
     tensor = usm()
-    for name in ("numpy", "library_of_arrays"):
+    for name in ("numpy", np.str_("numpy"), "library_of_arrays"):
         result = sx.exchange(tensor, name)
         assert isinstance(result, np.ndarray)
         assert result.ctypes.data == tensor.ptr
@@ -189,6 +190,19 @@ def test_device_is_a_consumer(x, private):
 
 
 # ---- whose exception it is -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [
+    pytest.param(lambda: dpnp.zeros(2), id="an array"),
+    pytest.param(lambda: [None], id="the default device in a list"),
+])  # fmt: skip
+def test_device_has_the_same_forms_as_in_as_tensor(form):
+    device, tensor = form(), sx.zeros(3)
+    assert sx.as_tensor(tensor, device=device).ptr == tensor.ptr
+    assert sx.exchange(tensor, device).ptr == tensor.ptr
+    for consumer in (dpnp, lambda x: x):
+        result = sx.exchange(tensor, consumer, device=device, copy=False)
+        assert sx.as_tensor(result, copy=False).ptr == tensor.ptr
 
 
 def test_first_refusal_is_the_cause():
