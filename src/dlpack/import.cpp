@@ -68,12 +68,11 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
     data = memory->data;
   }
   const bool on_host = named.is_host && !(options.find_usm && entry);
-  // No consumer has taken the capsule before, so it was not used.  A producer that works on the
-  // memory itself holds another export, or has the address.  The end of one that labels the memory
-  // as the host's cannot be observed.
+  // A producer that works on the memory itself holds another export, or has the address.  The end
+  // of one that labels the memory as the host's cannot be observed.
   if (!on_host && named.is_host && (options.expected || options.queue)) memory->expose();
   const bool has_queue = on_host || !entry || !options.queue || *options.queue == memory->queue();
-  use->give_back_unused();
+  if (options.is_untouched) use->give_back_unused();
   Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   if (!has_queue) view = on_queue(view, *options.queue, keep_memory(view.memory));
   // A host copy that this package made is imported like any other host memory.

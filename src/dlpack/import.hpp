@@ -29,6 +29,8 @@ struct ImportOptions {
   // the tensor uses the queue of the announced entry, because a producer that was asked has ordered
   // its work before later work on that queue.
   const Queue* queue = nullptr;
+  // An export of this package that no other code had, so that nothing was submitted on it.
+  bool is_untouched = false;
 };
 
 // Calls the deleter of a managed tensor, once.  A deleter of this package needs neither the GIL nor

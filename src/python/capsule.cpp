@@ -20,12 +20,19 @@ template <class Managed>
 constexpr const char* used_name =
     is_versioned<Managed> ? "used_dltensor_versioned" : "used_dltensor";
 
+// The context of a capsule that this package made for an export.  Until it is consumed, no other
+// code had the struct.  A struct of this package in another capsule comes from code that had it.
+int untouched_export;
+
+bool is_untouched(PyObject* capsule) { return PyCapsule_GetContext(capsule) == &untouched_export; }
+
 // Runs the deleter of the struct in a capsule that was not consumed.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, fresh_name<Managed>)) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
-  if (InUse* const use = own_export(managed)) use->give_back_unused();
+  InUse* const use = own_export(managed);
+  if (use && is_untouched(capsule)) use->give_back_unused();
   call_deleter<Managed>(managed);
 }
 
@@ -37,8 +44,16 @@ PyObject* wrap(Managed* managed) {
 }
 
 template <class Managed>
-Imported consume(PyObject* capsule, const ImportOptions& options) {
+PyObject* wrap_export(const Tensor& tensor, ExportOptions options) {
+  PyObject* const capsule = wrap(export_managed<Managed>(tensor, std::move(options)));
+  if (capsule) PyCapsule_SetContext(capsule, &untouched_export);
+  return capsule;
+}
+
+template <class Managed>
+Imported consume(PyObject* capsule, ImportOptions options) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
+  options.is_untouched = is_untouched(capsule);
   PyCapsule_SetName(capsule, used_name<Managed>);
   return import_managed(managed, options);
 }
@@ -46,8 +61,8 @@ Imported consume(PyObject* capsule, const ImportOptions& options) {
 }  // namespace
 
 PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions options) {
-  return versioned ? wrap(export_managed<DLManagedTensorVersioned>(tensor, std::move(options)))
-                   : wrap(export_managed<DLManagedTensor>(tensor, std::move(options)));
+  return versioned ? wrap_export<DLManagedTensorVersioned>(tensor, std::move(options))
+                   : wrap_export<DLManagedTensor>(tensor, std::move(options));
 }
 
 PyObject* capsule_from_pointer(void* managed, bool versioned) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Never stale, never freed early, with kernels pending on the CPU device; see `pending`."""
 
+import ctypes
 import gc
 import threading
 import time
@@ -13,7 +14,7 @@ import torch
 import pending
 import producers
 import sycl_ext as sx
-from dlpack_conformance.structs import call_deleter, managed_in, take
+from dlpack_conformance.structs import call_deleter, exchange_api, managed_in, take
 from needs import needs
 from pending import NBYTES, NEW, OLD, at, device, full_of, kernels_in, queue
 from sycl_ext import _core
@@ -102,8 +103,29 @@ def test_block_given_back_during_a_wait_is_not_handed_out():
     assert not taken
 
 
+def as_object(managed, versioned):
+    made = ctypes.c_void_p()
+    assert exchange_api(sx.Tensor).to_object(managed, ctypes.byref(made)) == 0
+    tensor = ctypes.cast(made.value, ctypes.py_object)
+    ctypes.pythonapi.Py_DecRef(tensor)
+
+
+def as_capsule(managed, versioned):
+    return sx.dlpack.capsule_from_pointer(managed, versioned=versioned)
+
+
+#: The ways in which code that has taken an export may give it back.
+GIVE_BACK = {
+    "deleter": lambda managed, versioned: call_deleter(managed, versioned=versioned),
+    "C exchange table": as_object,
+    "capsule": as_capsule,
+    "import": lambda managed, versioned: sx.from_dlpack(as_capsule(managed, versioned)),
+}
+
+
+@pytest.mark.parametrize("give_back", GIVE_BACK.values(), ids=GIVE_BACK)
 @pytest.mark.parametrize("stream", [None, -1])
-def test_block_given_back_with_work_on_the_shared_queue_is_not_handed_out(stream):
+def test_block_given_back_with_work_on_the_shared_queue_is_not_handed_out(stream, give_back):
     """The consumer names no queue, and has submitted its work to the shared queue of the device."""
     where = device()
     out = sx.zeros(NBYTES // 8, "int64", usm_type="host", device=where)
@@ -113,8 +135,7 @@ def test_block_given_back_with_work_on_the_shared_queue_is_not_handed_out(stream
         capsule = tensor.__dlpack__(stream=stream, max_version=(1, 0))
         address = managed_in(capsule).dl_tensor.data  # `ptr` would expose the block for ever
         kernels.copy(where.sycl_queue, gate, out.ptr, address, NBYTES)
-        managed, versioned = take(capsule)
-        call_deleter(managed, versioned=versioned)
+        give_back(*take(capsule))
         del tensor
         again = [sx.empty(NBYTES // 8, "int64", device=where) for _ in range(20)]
         taken = [t for t in again if t.ptr == address]
