@@ -451,8 +451,8 @@ def queue_at_untrusted(address: SupportsIndex, /) -> Queue:
 def own_queue(tensor: TensorBase, /) -> Queue | None:
     """The tensor's own queue; None if it uses the queue of its device."""
 
-def lend(tensor: TensorBase, /) -> tuple[int, CapsuleType]:
-    """The address of the first element, and a capsule that holds the memory.  As long as it lives, other code may submit work on the tensor to the queue of its device."""
+def lend(tensor: TensorBase, /) -> tuple[int, TensorBase]:
+    """The address of the first element, and another instance.  As long as that lives, other code may submit work on the tensor to the queue of its device."""
 
 def show_queue(tensor: TensorBase, /) -> Any:
     """The queue of the tensor's device; None if the tensor has its own, or no device.  Records that other code may submit work on the tensor, to its queue or that of its device.  Later work there is ordered after the copies begun so far, and in an in-order queue after all work."""

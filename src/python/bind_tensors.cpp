@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bind_tensors.hpp"
 
-#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -180,11 +179,7 @@ void bind_tensors(py::module_& m) {
     return memory->own_queue ? py::none() : own(shown_queue(*memory->entry).release());
   });
   m.def("lend", [](const Tensor& tensor) {
-    tensor.memory->fetch_queues();
-    auto use = std::make_unique<InUse>(tensor.memory, true);
-    py::capsule loan(use.get(), [](void* ended) noexcept { delete static_cast<InUse*>(ended); });
-    use.release();
-    return std::pair(reinterpret_cast<std::uintptr_t>(tensor.data), py::object(std::move(loan)));
+    return std::pair(reinterpret_cast<std::uintptr_t>(tensor.data), own(wrap_loan(tensor)));
   });
   m.def("release_cached_memory", &release_cached_memory);
   m.def("memory_use", [] {

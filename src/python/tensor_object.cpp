@@ -19,6 +19,7 @@ struct TensorObject {
   PyObject* base;
   PyObject* representative;  // nullptr: this instance is the representative
   const Tensor tensor;
+  bool lends;  // whether other code has the memory as long as this instance lives
 };
 
 PyTypeObject* base_type = nullptr;
@@ -81,6 +82,7 @@ void dealloc(PyObject* self) {
   {  // freeing a large block takes a while
     const Memory& memory = object->tensor.memory;
     const WithoutGil released(memory->use.has_one_handle() && memory->nbytes >= gil_threshold);
+    if (object->lends) memory->use.give_back();
     object->tensor.~Tensor();
   }
   drop(representative);
@@ -178,6 +180,7 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
     throw;
   }
   object->weakrefs = nullptr;
+  object->lends = false;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
   TensorObject* const representative = representative_of(*object->tensor.memory);
   object->representative = Py_XNewRef(reinterpret_cast<PyObject*>(representative));
@@ -187,6 +190,15 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
 }
 template PyObject* wrap_tensor(Tensor&&, PyObject*, PyTypeObject*);
 template PyObject* wrap_tensor(const Tensor&, PyObject*, PyTypeObject*);
+
+PyObject* wrap_loan(const Tensor& tensor) {
+  tensor.memory->fetch_queues();
+  PyObject* const loan = wrap_tensor(tensor);
+  if (!loan) return nullptr;
+  tensor.memory->use.lend();
+  cast(loan)->lends = true;
+  return loan;
+}
 
 PyTypeObject* make_tensor_base_type(const TensorSlots& outer) {
   static PyType_Slot slots[] = {

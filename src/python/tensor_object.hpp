@@ -33,6 +33,11 @@ void end_directly(PyObject* type) noexcept;
 template <class T>
 PyObject* wrap_tensor(T&& tensor, PyObject* base = nullptr, PyTypeObject* type = nullptr);
 
+// A new instance that lends its memory to other code, which may submit work on it to the queue of
+// the device as long as the instance lives.  It ends when it is deallocated, so after all
+// finalizers, and the collector looks through it, which it cannot in a DLPack export.
+PyObject* wrap_loan(const Tensor& tensor);
+
 bool is_tensor(PyObject* object) noexcept;
 // The base of a view of the instance (borrowed): the instance's own base, or itself.
 PyObject* base_of(PyObject* object) noexcept;

@@ -39,8 +39,7 @@ def lent(tensor: Any) -> SimpleNamespace:
     """Describe a `Tensor` without a queue of its own to a consumer that keeps the returned object.
 
     A consumer of a tensor's own description may use the memory for ever, because nothing says when
-    it stops. The end of this object says so, as the deleter of a DLPack export does. It must be no
-    ``__del__``: the garbage collector calls that while other finalizers may use the consumer.
+    it stops. The end of this object says so, as the deleter of a DLPack export does.
     """
     _core.synchronize(tensor)
     address, loan = _core.lend(tensor)

@@ -5,6 +5,7 @@ import gc
 import weakref
 
 import dpctl
+import dpnp
 import numpy as np
 import pytest
 
@@ -64,5 +65,26 @@ def test_cycle_that_others_hold_is_not_collected(name):
     assert gone() is not None
     assert np.from_dlpack(sx.host_view(capsule))[0] == 7
     del capsule
+    gc.collect()
+    assert gone() is None
+
+
+class Described:
+    """A producer with a description alone."""
+
+    def __init__(self):
+        self.tensor = sx.zeros(8, "int64", usm_type="shared")
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        return self.tensor.__sycl_usm_array_interface__
+
+
+@pytest.mark.parametrize("held", [sx.as_tensor, lambda o: sx.exchange(o, dpnp)])
+def test_cycle_through_usm_is_collected(held):
+    producer = Described()
+    gone = weakref.ref(producer)
+    producer.held = held(producer)
+    del producer
     gc.collect()
     assert gone() is None
