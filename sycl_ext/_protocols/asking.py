@@ -72,14 +72,15 @@ def ask_view(
     stream, producer_queue = _stream_of(x, device, named)
     other_runtime = producer_queue is queues.OTHER_RUNTIME
     keywords = {"max_version": _core.DLPACK_VERSION, **stream}
-    if never_copy:
-        keywords["copy"] = False
-    capsule, queue = _ask_for_view_capsule(x, keywords, refusals), None
+    copies = {"copy": False} if never_copy else {}
+    capsule, queue = _ask_for_view_capsule(x, {**keywords, **copies}, refusals), None
+    if copies and capsule is _REFUSED:
+        capsule = _ask_for_less(refusals, lambda: _ask_for_capsule(x, **keywords))
     if capsule is not _REFUSED:
         if producer_queue is not None and not other_runtime:
             queue = queues.queue_from(producer_queue)
-    elif isinstance(refusals[-1], TypeError):
-        capsule = _ask_without_keywords(x, refusals)
+    else:
+        capsule = _ask_for_less(refusals, lambda: _complete_capsule(x))
     if capsule is _REFUSED:
         return None
     try:
@@ -141,17 +142,13 @@ def _ask_for_capsule(x: Any, **keywords: Any) -> object:
         return x.__dlpack__(**keywords)
 
 
-def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
-    """Call a producer that predates the keywords, and wait for its queue: it has no ``stream``.
-
-    The last refusal is its exception for the keywords.
-    """
+def _ask_for_less(refusals: Refusals, question: Callable[[], object]) -> object:
+    """Ask a producer with fewer keywords, if its last refusal was a TypeError for a keyword."""
+    if not isinstance(refusals[-1], TypeError):
+        return _REFUSED
     try:
-        capsule = x.__dlpack__()
-        queue = getattr(x, "sycl_queue", None)
-        if queue is not None:
-            queues.queue_from(queue).wait()
-    except Warning:  # made an error by a filter: it is about this call, which has no keywords
+        capsule = question()
+    except Warning:  # made an error by a filter: it is about this call, which lacks keywords
         return _REFUSED
     except Exception as second:
         if not is_refusal(second):
@@ -160,6 +157,15 @@ def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
             refusals[-1] = second
         return _REFUSED
     refusals.pop()
+    return capsule
+
+
+def _complete_capsule(x: Any) -> object:
+    """Call a producer that predates the keywords, and wait for its queue: it has no ``stream``."""
+    capsule = x.__dlpack__()
+    queue = getattr(x, "sycl_queue", None)
+    if queue is not None:
+        queues.queue_from(queue).wait()
     return capsule
 
 

@@ -50,6 +50,26 @@ def test_type_error_of_a_producer_is_chained():
     assert len(producer.calls) == 2
 
 
+class WithoutCopy(Producer):
+    """Knows the keywords of DLPack 1.0 but ``copy``; its legacy struct cannot say "read-only"."""
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        self.calls.append({"stream": stream, "max_version": max_version})
+        return self.make(versioned=max_version is not None, flags=READ_ONLY)
+
+
+@pytest.mark.parametrize("import_it", [
+    lambda x: sx.as_tensor(x, copy=False),
+    lambda x: sx.from_dlpack(x, copy=False),
+    lambda x: sx.from_dlpack(x, device=[0]),
+    lambda x: sx.exchange(x, [0], copy=False),
+])  # fmt: skip
+def test_producer_that_lacks_one_keyword_is_asked_with_the_others(import_it):
+    producer = WithoutCopy(numbers())
+    assert import_it(producer).readonly
+    assert producer.calls == [{"stream": sx.device()._entry.queue, "max_version": (1, 3)}]
+
+
 def test_producers_copy_is_not_copied_again():
     tensor = numbers()
     capsule = over(tensor, flags=IS_COPIED).capsule()
