@@ -119,7 +119,7 @@ Pass an array to a consumer, in the best form that it accepts.
 A library is handed the array itself first; if it refuses that, a host view, and then a copy. Its
 importing function refuses by a ``BufferError``, ``TypeError``, ``ValueError``, ``RuntimeError`` or
 ``AttributeError``; any other exception propagates. A function of yours is called once, with a
-`Tensor`, and its exception is its own.
+`Tensor`, or a `HostView` of host memory, and its exception is its own.
 
 Arrays that are known to crash a consumer, or to make it write to read-only memory, are never
 passed to it.

@@ -37,14 +37,16 @@ def staged(
     This is the tensor's own memory if the host can access it and it is C-contiguous. Otherwise it
     is a block of host USM (pinned memory). So the order of the elements in a message or a file
     depends neither on the device nor on the strides. The tensor is copied to it before the ``with``
-    block unless `mode` is "w", and copied back afterwards unless `mode` is "r" or the ``with``
+    block if `mode` is "r" or "rw", and copied back afterwards unless `mode` is "r" or the ``with``
     block raises an exception.
 
     Parameters
     ----------
     t : Tensor
     mode : {"r", "w", "rw"}
-        Whether the block reads or writes the memory, or both; with "r" the view is read-only.
+        Whether the block reads or writes the memory, or both. With "r" the view is read-only. With
+        "w" the block must write every element: any other may have another value afterwards. For a
+        message that may be shorter than the tensor, use "rw".
     direct : bool, optional
         Whether the library handles memory of the device, such as a GPU-aware MPI
         (``sycl_ext_mpi.check``). True: the block gets the tensor itself if it is C-contiguous,

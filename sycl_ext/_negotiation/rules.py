@@ -132,9 +132,9 @@ class Plan:
     error : type of Exception or None
         The exception of a refusal.
     device : tuple of int or None
-        The DLPack device of the result, if several devices were acceptable.
+        The DLPack device of the result, if ``device=`` or a list of devices requested it.
     candidates : tuple of Plan
-        The plans for all acceptable devices, in their order.
+        The plans for all of these devices, in their order.
     """
 
     __module__ = "sycl_ext"
