@@ -72,10 +72,7 @@ def ask_view(
     stream, producer_queue = _stream_of(x, device, named)
     other_runtime = producer_queue is queues.OTHER_RUNTIME
     keywords = {"max_version": _core.DLPACK_VERSION, **stream}
-    copies = {"copy": False} if never_copy else {}
-    capsule, queue = _ask_for_view_capsule(x, {**keywords, **copies}, refusals), None
-    if copies and capsule is _REFUSED:
-        capsule = _ask_for_less(refusals, lambda: _ask_for_capsule(x, **keywords))
+    capsule, queue = _ask_for_view_capsule(x, keywords, refusals, never_copy=never_copy), None
     if capsule is not _REFUSED:
         if producer_queue is not None and not other_runtime:
             queue = queues.queue_from(producer_queue)
@@ -119,13 +116,22 @@ def _stream_of(x: Any, device: DLDevice, named: NamedDevice) -> tuple[dict[str, 
     return {"stream": queue or _core.entry(device[1]).queue}, queue
 
 
-def _ask_for_view_capsule(x: Any, keywords: dict[str, Any], refusals: Refusals) -> object:
-    """Ask for a view, unless the core has done so; torch once more, with its device guard."""
+def _ask_for_view_capsule(
+    x: Any, keywords: dict[str, Any], refusals: Refusals, *, never_copy: bool
+) -> object:
+    """Ask for a view, unless the core has done so; torch once more, with its device guard.
+
+    A producer that lacks ``copy`` is asked without it, and with the other keywords.
+    """
     is_final = any(not isinstance(error, BufferError) for error in refusals)
-    if refusals and (is_final or not queues.is_torch_class(type(x))):
-        return _REFUSED
-    refusals.clear()
-    return _ask(refusals, lambda: _ask_for_capsule(x, **keywords))
+    capsule = _REFUSED
+    if not refusals or (not is_final and queues.is_torch_class(type(x))):
+        refusals.clear()
+        copies = {"copy": False} if never_copy else {}
+        capsule = _ask(refusals, lambda: _ask_for_capsule(x, **keywords, **copies))
+    if capsule is _REFUSED and never_copy:
+        capsule = _ask_for_less(refusals, lambda: _ask_for_capsule(x, **keywords))
+    return capsule
 
 
 def _is_withheld(x: Any, refusals: Refusals) -> bool:
