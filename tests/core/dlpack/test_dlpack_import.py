@@ -61,8 +61,8 @@ class WithoutCopy(Producer):
 @pytest.mark.parametrize("import_it", [
     lambda x: sx.as_tensor(x, copy=False),
     lambda x: sx.from_dlpack(x, copy=False),
-    lambda x: sx.from_dlpack(x, device=[0]),
-    lambda x: sx.exchange(x, [0], copy=False),
+    lambda x: sx.from_dlpack(x, device=[sx.device()]),
+    lambda x: sx.exchange(x, [sx.device()], copy=False),
 ])  # fmt: skip
 def test_producer_that_lacks_one_keyword_is_asked_with_the_others(import_it):
     producer = WithoutCopy(numbers())
